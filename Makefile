@@ -39,6 +39,7 @@ servers: $(VENV)/.dev # install whatever `make test` starts and this machine doe
 	@$(BIN)/python -m tests.support.rabbitmq
 	@$(BIN)/python -m tests.support.redis_server
 	@$(BIN)/python -m tests.support.chromium
+	@$(BIN)/python -m tests.support.spark_cache
 
 check: $(VENV)/.dev ## check formatting, lint, types, import rules and architecture rules
 	$(BIN)/ruff format --check .

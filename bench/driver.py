@@ -86,7 +86,7 @@ class Run:
         for loop in loops:
             loop.begin()
         await self._ended.wait()
-        # A queue that ran dry soon after the warm-up: the whole run tells more than its tail.
+        # A queue that ran dry soon after the warm-up: the whole run says more than its tail.
         if self._end.at - self._mark.at < 0.2 * self._seconds:
             self._mark = began
         return self._outcome()

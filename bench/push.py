@@ -149,7 +149,7 @@ def _recover(node: Node, shop: Backend) -> tuple[float, float]:
 
 def _wait_until_held(node: Node, one: str) -> None:
     while True:
-        view = node.broker.circuits.one(one).result()
+        view = node.broker.circuits.find(one).result()
         if view is not None and view.held >= len(node.queues):
             return
         time.sleep(0.05)

@@ -1,7 +1,7 @@
 """`python -m bench.push_backend`: a backend that answers at once, in a process of its own.
 
 It says its port; then, for each line on standard input, one line of JSON: `begin` forgets what it
-saw, `until N` waits for the N-th request since then and tells when they came.
+saw, `until N` waits for the N-th request since then and reports when they came.
 """
 
 from __future__ import annotations

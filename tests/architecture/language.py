@@ -12,10 +12,8 @@ from pathlib import Path
 
 from tests.architecture.source import PACKAGE, ROOT, files, public_classes, trees
 
-# Names that say neither what is done nor what comes back, and names of things renamed since.
-NAMES = frozenset(
-    {"told", "_told", "on_told", "in_turn", "estate", "heir", "last_words", "goodbye", "errand"}
-)
+# Parts of names that say neither what is done nor what comes back, or that were renamed.
+NAMES = ("told", "in_turn", "estate", "heir", "last_words", "goodbye", "errand")
 # Records of the wire: ours, SQS's and Izenda's, each named by its protocol.
 WIRE = ("api/", "edge/sqs/wire/", "edge/izenda/wire")
 # File names that explain nothing.
@@ -51,6 +49,9 @@ PHRASES = (
     r"(?:is|are|be) told(?! apart)",
     r"in vain",
     r"lets? go(?! to)",
+    r"letting go",
+    r"(?<!there )are no(?= (?!longer|more)\w)",
+    r"tells",
     r"comes? again",
     r"(?:wait|waits|waiting|stand|stands|next|first|last|place) in line",
 )
@@ -68,7 +69,7 @@ PAGES = (
 NOT_READ = re.compile(r"/migrations/|/architecture/(test_)?language\.py$")
 
 _PHRASE = re.compile(rf"\b(?:{'|'.join(PHRASES)})(?!\w)", re.IGNORECASE)
-_NAME = re.compile(rf"\b(?:{'|'.join(NAMES)})\b")
+_NAME = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(NAMES)})(?![A-Za-z0-9])")
 _UNIX_USER = re.compile(r"""getpwnam\("nobody"\)""")
 
 Offender = tuple[str, int, str]
@@ -106,7 +107,7 @@ def names(text: str) -> Iterator[tuple[int, str]]:
     if not _NAME.search(text):
         return
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.NAME and token.string in NAMES:
+        if token.type == tokenize.NAME and _NAME.search(token.string):
             yield token.start[0], token.string
 
 

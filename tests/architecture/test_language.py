@@ -25,6 +25,9 @@ def test_source_tests_and_documents_keep_to_the_words_of_the_style_guide():
         "the worker is told",
         "it locks none in vain",
         "those that wait in line",
+        "a duty for letting go",
+        "such rows are no sign of damage",
+        "def test_a_queue_tells_its_state(): ...",
     ],
 )
 def test_a_planted_phrase_is_found(text):
@@ -40,6 +43,8 @@ def test_a_planted_phrase_is_found(text):
         "10 rows 3 columns",
         "inline, in line with the standard",
         "goes online",
+        "there are no rows, and they are no longer read",
+        "SQLite cannot tell why",
         "two holders must be told apart",
         'pwd.getpwnam("nobody")',
     ],
@@ -49,9 +54,9 @@ def test_plain_english_is_not_an_offence(text):
 
 
 def test_a_planted_name_is_found_and_the_same_word_in_prose_is_not():
-    text = 'told = 1\n"""The worker is told."""\ndef on_told(): ...\n'
+    text = 'told_at = 1\n"""The worker is told."""\ndef on_told(): ...\ntheir = untold = 2\n'
 
-    assert list(names(text)) == [(1, "told"), (3, "on_told")]
+    assert list(names(text)) == [(1, "told_at"), (3, "on_told")]
 
 
 def test_a_planted_module_is_found(tmp_path):

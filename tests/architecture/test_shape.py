@@ -10,6 +10,7 @@ from tests.architecture.source import PACKAGE, ROOT, files, plant
 
 MAX_LINES = 400
 MAX_MODULES = 21
+FIELD, MAX_MODULES_WITH_FIELD = "retries_timeouts", 8  # a field of messages, as an example
 GENERATED = "store/schema/"
 
 
@@ -34,6 +35,16 @@ def test_a_planted_full_folder_is_found(tmp_path):
         plant(tmp_path, name, "")
 
     assert too_full(package) == [f"services: {MAX_MODULES + 1} modules"]
+
+
+def test_a_field_of_messages_is_named_in_few_modules():
+    found = [
+        place
+        for place, path in files(PACKAGE, ".py")
+        if re.search(rf"\b{FIELD}\b", path.read_text(encoding="utf-8"))
+    ]
+
+    assert len(found) <= MAX_MODULES_WITH_FIELD, found
 
 
 def test_the_version_is_the_changelogs_top_entry_and_the_packages():

@@ -13,7 +13,7 @@ from tests.architecture.source import PACKAGE, files, plant, trees
 # Two files show users statements for the lake, which has no store.
 HOME_OF_SQL = (
     *("store/sql/", "store/migrations/", "store/queries.py"),
-    *("api/sql.py", "edge/cli/operate/sql.py"),
+    *("api/lake.py", "edge/cli/operate/sql.py"),
 )
 STATEMENT = (
     r"SELECT\b.+?\bFROM\b|INSERT\s+INTO\b|UPDATE\b.+?\bSET\b|DELETE\s+FROM\b"

@@ -59,7 +59,7 @@ class Driven:
             fleet_list,
             self.scaling,
             BackgroundThreads(),
-            ways=lambda routes: CircuitsState.FREE,
+            circuits_of_routes=lambda routes: CircuitsState.FREE,
             holder="test",
         )
         self._loop = DutyLoop([self._autoscaler], broker.clock)

@@ -32,7 +32,7 @@ OpenConsole = Callable[..., Console]
 NewKey = Callable[..., str]
 
 
-def aside(do: Callable[[], T]) -> T:
+def run_in_thread(do: Callable[[], T]) -> T:
     """Run `do` in another thread: this one runs Playwright's event loop and must not block."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(do).result()
@@ -56,7 +56,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     Pages that depend on wake-ups run on both; they are marked `both_stores`.
     """
     stores = BACKENDS if metafunc.definition.get_closest_marker("both_stores") else BACKENDS[:1]
-    for name in ("server", "guarded"):
+    for name in ("server", "server_with_keys"):
         if name in metafunc.fixturenames:
             metafunc.parametrize(name, stores, indirect=True, scope="session")
 
@@ -70,11 +70,11 @@ def server(
 
 
 @pytest.fixture(scope="session")
-def guarded(
+def server_with_keys(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LiveServer]:
     """A server that requires a key."""
-    yield from _served(request, tmp_path_factory, "guarded", auth={"required": "always"})
+    yield from _served(request, tmp_path_factory, "server_with_keys", auth={"required": "always"})
 
 
 def _served(
@@ -86,11 +86,11 @@ def _served(
         settings["store"] = {"url": cluster.new_database()}
     folder = folders.mktemp(f"{name}-{request.param}")
     chosen = some_settings(folder, **NEVER_PUSHES, **settings)
-    aside(lambda: migrate(chosen))
-    made = aside(lambda: LiveServer(chosen, clock=ManualClock(), has_duties=False))
-    started = aside(made.start)
+    run_in_thread(lambda: migrate(chosen))
+    made = run_in_thread(lambda: LiveServer(chosen, clock=ManualClock(), has_duties=False))
+    started = run_in_thread(made.start)
     yield started
-    aside(started.stop)
+    run_in_thread(started.stop)
 
 
 @pytest.fixture
@@ -113,17 +113,17 @@ def name(api: Api) -> str:
 
 
 @pytest.fixture
-def new_key(guarded: LiveServer) -> NewKey:
+def new_key(server_with_keys: LiveServer) -> NewKey:
     """new_key(Role.READ, queues=("mail*",)); all roles if none is given."""
 
     def make(*roles: Role, name: str = "a test", queues: tuple[str, ...] = ("*",)) -> str:
         def do() -> str:
-            keys = guarded.broker.keys
+            keys = server_with_keys.broker.keys
             made = keys.create(name, roles=roles or tuple(Role), queues=queues).result()
-            guarded.broker.refresh_keys()
+            server_with_keys.broker.refresh_keys()
             return made.secret
 
-        return aside(do)
+        return run_in_thread(do)
 
     return make
 

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from penstock.wiring.broker import migrate
 from tests.clocks import ManualClock
-from tests.console.conftest import aside
+from tests.console.conftest import run_in_thread
 from tests.console.driver import Console
 from tests.console.story import Story
 from tests.edge.api import Api
@@ -55,11 +55,11 @@ def main(folder: Path) -> int:
         browser = playwright.chromium.launch(
             executable_path=chromium.require(), args=list(chromium.FLAGS)
         )
-        server, story, found = aside(lambda: _served(Path(data)))
+        server, story, found = run_in_thread(lambda: _served(Path(data)))
         try:
             sizes = [_take(browser, server.url, shot, story, found, folder) for shot in SHOTS]
         finally:
-            aside(server.stop)
+            run_in_thread(server.stop)
             browser.close()
     for path, size in sizes:
         print(f"{path} {size:,} bytes")
@@ -72,7 +72,7 @@ def _served(data: Path) -> tuple[LiveServer, Story, dict[str, str]]:
     clock = ManualClock()
     server = LiveServer(settings, clock=clock, has_duties=False).start()
     story = Story(server, Api(server.url), clock)
-    return server, story, story.tell()
+    return server, story, story.play()
 
 
 def _take(
@@ -89,7 +89,7 @@ def _take(
     console = Console(context.new_page(), folder)
     console.open(shot.path.format(**found))
     for _ in range(shot.seconds):
-        aside(story.second)
+        run_in_thread(story.second)
         console.page.wait_for_timeout(1_000)
     if shot.dialog is not None:
         console.ask(shot.dialog).box.locator(".counted:not(:empty)").wait_for()

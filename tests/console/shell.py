@@ -11,7 +11,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
 from penstock.edge.cli.main import main
-from tests.console.conftest import aside
+from tests.console.conftest import run_in_thread
 from tests.support.programs import need
 
 
@@ -21,7 +21,7 @@ def run_command(command: str, *, key: str | None = None) -> str:
     assert program == "penstock", command
     out, errors = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(errors):
-        code = aside(lambda: main([*words, *(["--key", key] if key else [])]))
+        code = run_in_thread(lambda: main([*words, *(["--key", key] if key else [])]))
     assert code == 0, f"{command}: {errors.getvalue()}"
     return out.getvalue()
 

@@ -6,11 +6,11 @@ import math
 from pathlib import Path
 from typing import Any
 
-from penstock.domain.circuit.circuit import RequestOutcome
+from penstock.domain.circuit.circuit import Reported, RequestOutcome
 from penstock.domain.limits import MINUTE
-from penstock.domain.scaling.fleet_status import DECISION, Note
+from penstock.domain.scaling.fleet_status import DECISION, NewFact
 from penstock.domain.scaling.recommendation import Profile
-from penstock.services.circuits.circuits import PermitRequest, Reported
+from penstock.services.circuits.permits import PermitRequest
 from tests.clocks import ManualClock
 from tests.console.story_tables import storage, write_answers
 from tests.edge.api import Api, ok
@@ -36,7 +36,7 @@ class Story:
         self._api = api
         self._clock = clock
 
-    def tell(self) -> dict[str, str]:
+    def play(self) -> dict[str, str]:
         """Ids for the paths of pictures, by name."""
         for name, settings in QUEUES.items():
             ok(self._api.call("PUT", f"/v1/queues/{name}", settings))
@@ -183,12 +183,12 @@ class Story:
                 "reason": reason,
                 "inputs": {"ready": 90 - 20 * step, "publish_rate": 2.5, "consume_rate": 2.1},
             }
-            notes = [Note(DECISION, "mailers", decision)]
+            facts = [NewFact(DECISION, "mailers", decision)]
             statuses = [
                 a_fleet_status(name, queue=queue, seen_at=self._clock.now(), file_profile=Profile())
                 for name, queue in (("mailers", "mail"), ("images", "thumbnails"))
             ]
-            scaling.keep(statuses, notes, now=self._clock.now()).result()
+            scaling.save_tick(statuses, facts, now=self._clock.now()).result()
         return {"fleet": "mailers"}
 
     def _insights(self) -> dict[str, str]:

@@ -27,12 +27,12 @@ def test_without_keys_the_page_says_so(console: Console) -> None:
 
 
 def test_keys_are_shown_without_their_secrets(
-    guarded: LiveServer, open_console: OpenConsole, new_key: NewKey
+    server_with_keys: LiveServer, open_console: OpenConsole, new_key: NewKey
 ) -> None:
     hostile = "<img src=x onerror=alert(1)>"
     secret = new_key(Role.READ, name=hostile, queues=("mail*",))
     key_id = secret.split("_")[1]
-    reader = log_in(open_console, guarded.url, new_key(Role.READ))
+    reader = log_in(open_console, server_with_keys.url, new_key(Role.READ))
 
     reader.open("/console/keys")
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from penstock.domain.access.api_key import Role
-from penstock.domain.circuit.circuit import RequestOutcome, circuit_hash
-from penstock.services.circuits.circuits import PermitRequest, Reported
+from penstock.domain.circuit.circuit import Reported, RequestOutcome, circuit_hash
+from penstock.services.circuits.permits import PermitRequest
 from tests.clocks import ManualClock
-from tests.console.conftest import NewKey, OpenConsole, aside
+from tests.console.conftest import NewKey, OpenConsole, run_in_thread
 from tests.console.driver import Console, expect
 from tests.console.login import log_in
 from tests.console.shell import run_call, run_command
@@ -28,7 +28,7 @@ def routes(server: LiveServer, api: Api) -> Iterator[None]:
     ok(api.call("PUT", "/v1/routes", {"rules": rules}))
     noting = {"circuit_check_enabled": True, "statistics_update_enabled": True}
     ok(api.call("PATCH", "/v1/breaker", noting))
-    aside(server.broker.circuits.refresh)
+    run_in_thread(server.broker.circuits.refresh)
     ok(api.call("POST", "/v1/circuits/unhold"))
     yield
     ok(api.call("POST", "/v1/circuits/close"))
@@ -37,7 +37,7 @@ def routes(server: LiveServer, api: Api) -> Iterator[None]:
     ok(api.call("DELETE", "/v1/breaker"))
     for one in api.get("/v1/circuits/settings")["circuits"]:
         ok(api.call("DELETE", f"/v1/circuits/{one['circuit']}/settings"))
-    aside(server.broker.circuits.refresh)
+    run_in_thread(server.broker.circuits.refresh)
 
 
 def tried(server: LiveServer, pattern: str, *outcomes: RequestOutcome) -> None:
@@ -50,7 +50,7 @@ def tried(server: LiveServer, pattern: str, *outcomes: RequestOutcome) -> None:
             request_id = f"{pattern}-{broker.clock.now()}-{number}"
             broker.circuits.report([Reported(permitted, request_id, outcome)]).result()
 
-    aside(do)
+    run_in_thread(do)
 
 
 @pytest.mark.usefixtures("routes")
@@ -155,7 +155,7 @@ def hold(server: LiveServer, api: Api, *queues: str) -> None:
         ).result()
         broker.circuits.secure(asked).result()
 
-    aside(do)
+    run_in_thread(do)
 
 
 @pytest.mark.usefixtures("routes")
@@ -231,7 +231,7 @@ def test_settings_of_one_circuit_are_changed_by_button_command_and_call(
     dialog.fill("Failure percentage that opens it", "fifty")
     dialog.expect_problem("“fifty” is not a whole number")
     dialog.fill("Failure percentage that opens it", "50")
-    dialog.fill("Maximum age of samples", "5m")
+    dialog.fill("Maximum age of outcomes", "5m")
     dialog.fill("Calls count as failed after", "none")
     run_command(dialog.command())
     assert api.get(path)["overrides"] == wanted
@@ -246,7 +246,7 @@ def test_settings_of_one_circuit_are_changed_by_button_command_and_call(
 
     console.open("/console/circuits")
     dialog = console.ask("Settings")
-    for label in ("Failure percentage that opens it", "Maximum age of samples"):
+    for label in ("Failure percentage that opens it", "Maximum age of outcomes"):
         dialog.fill(label, "")
     dialog.fill("Calls count as failed after", "")
     dialog.confirm()
@@ -269,13 +269,13 @@ def test_a_hostile_route_is_shown_as_text_and_fits_a_phone(
 
 
 def test_a_reader_cannot_open_or_close_circuits(
-    guarded: LiveServer, open_console: OpenConsole, new_key: NewKey
+    server_with_keys: LiveServer, open_console: OpenConsole, new_key: NewKey
 ) -> None:
-    api = Api(guarded.url, key=new_key())
+    api = Api(server_with_keys.url, key=new_key())
     ok(api.call("PUT", "/v1/routes", {"rules": {SHOP: {"url": UNREACHABLE}}}))
-    aside(guarded.broker.circuits.refresh)
+    run_in_thread(server_with_keys.broker.circuits.refresh)
     ok(api.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/open"))
-    reader = log_in(open_console, guarded.url, new_key(Role.READ))
+    reader = log_in(open_console, server_with_keys.url, new_key(Role.READ))
 
     reader.open(f"/console/circuits/{circuit_hash(SHOP)}")
 
@@ -284,12 +284,12 @@ def test_a_reader_cannot_open_or_close_circuits(
 
 
 def test_a_key_for_some_queues_sees_the_circuits_that_hold_one_of_them(
-    guarded: LiveServer, open_console: OpenConsole, new_key: NewKey
+    server_with_keys: LiveServer, open_console: OpenConsole, new_key: NewKey
 ) -> None:
-    operator = Api(guarded.url, key=new_key())
+    operator = Api(server_with_keys.url, key=new_key())
     ok(operator.call("PUT", "/v1/routes", {"rules": {SHOP: {"url": UNREACHABLE}}}))
     ok(operator.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/open"))
-    console = open_console(guarded.url)
+    console = open_console(server_with_keys.url)
     console.page.goto("/console/circuits")
 
     console.log_in(new_key(Role.READ, queues=("mine-*",)))

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator
 
 from penstock.domain.circuit.circuit import circuit_hash
 from penstock.domain.scaling.recommendation import Profile
-from tests.console.conftest import OpenConsole, aside
+from tests.console.conftest import OpenConsole, run_in_thread
 from tests.console.driver import Console, expect
 from tests.console.shell import run_call, run_command
 from tests.console.story_tables import write_answers
@@ -184,7 +184,7 @@ def test_advice_on_a_fleet_is_applied_and_can_be_reset(
     write_backtest(gold, "2031-01-02")
     status = a_fleet_status("mail", seen_at=server.clock.now(), file_profile=Profile())
     scaling, now = server.broker.scaling, server.clock.now()
-    aside(lambda: scaling.keep([status], now=now).result())
+    run_in_thread(lambda: scaling.save_tick([status], now=now).result())
     console.open("/console/insights/answers/fleet")
     expect(console.page.locator("[data-answer]")).to_contain_text("4 worker hours instead of 10")
 
@@ -198,7 +198,7 @@ def test_advice_on_a_fleet_is_applied_and_can_be_reset(
     console.ask("Reset profile").confirm()
     console.expect_toast("Overrides removed.")
     expect(profile.locator("dd", has_text="override")).to_have_count(0)
-    aside(lambda: scaling.keep([], gone=["mail"], now=now).result())
+    run_in_thread(lambda: scaling.save_tick([], gone=["mail"], now=now).result())
 
 
 @pytest.mark.usefixtures("tuning")

@@ -325,12 +325,12 @@ def test_messages_fit_a_phone(open_console: OpenConsole, server: LiveServer, api
 
 
 def test_a_reader_sees_messages_and_cannot_act(
-    guarded: LiveServer, open_console: OpenConsole, new_key: NewKey
+    server_with_keys: LiveServer, open_console: OpenConsole, new_key: NewKey
 ) -> None:
-    api = Api(guarded.url, key=new_key())
+    api = Api(server_with_keys.url, key=new_key())
     queue = api.make_queue()
     message_id = api.send(queue, {"a": 1})
-    reader = log_in(open_console, guarded.url, new_key(Role.READ))
+    reader = log_in(open_console, server_with_keys.url, new_key(Role.READ))
 
     reader.open(f"/console/messages/{message_id}")
     expect(reader.page.locator('[data-form="Body"]')).to_contain_text('"a": 1')

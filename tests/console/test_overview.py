@@ -8,7 +8,7 @@ import pytest
 
 from penstock.domain.access.api_key import Role
 from tests.clocks import ManualClock
-from tests.console.conftest import NewKey, OpenConsole, aside
+from tests.console.conftest import NewKey, OpenConsole, run_in_thread
 from tests.console.driver import Console, expect
 from tests.edge.api import Api, ok
 from tests.edge.duties import sample
@@ -91,7 +91,7 @@ def test_the_graphs_show_all_queues_in_the_range_of_the_url(
     for _ in range(3):
         clock.advance(minutes=1)
         api.finish(api.make_queue())
-        aside(lambda: sample(server))
+        run_in_thread(lambda: sample(server))
 
     page = console.open("/console?range=24h")
 
@@ -126,13 +126,13 @@ def test_updates_resume_after_the_connection_was_lost(console: Console, api: Api
 
 
 def test_a_key_for_some_queues_sees_only_their_problems(
-    guarded: LiveServer, open_console: OpenConsole, new_key: NewKey
+    server_with_keys: LiveServer, open_console: OpenConsole, new_key: NewKey
 ) -> None:
-    operator = Api(guarded.url, key=new_key())
+    operator = Api(server_with_keys.url, key=new_key())
     for name in ("mine-1", "other-1"):
         operator.call("PUT", f"/v1/queues/{name}")
         operator.die(name)
-    console = open_console(guarded.url)
+    console = open_console(server_with_keys.url)
     console.page.goto("/console")
 
     console.log_in(new_key(Role.READ, queues=("mine-*",)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.clocks import ManualClock
-from tests.console.conftest import aside
+from tests.console.conftest import run_in_thread
 from tests.console.driver import Console, expect
 from tests.edge.api import Api
 from tests.edge.duties import sample
@@ -51,7 +51,7 @@ def test_graphs_are_drawn_from_the_recorded_samples(
         for _ in range(sends):
             api.send(name)
         clock.advance(minutes=1)
-        aside(lambda: sample(server))
+        run_in_thread(lambda: sample(server))
     console.open_queue(name)
 
     chart = console.page.locator('[data-chart="Backlog"]')

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.domain.queue.queue import QueueSettings
 from penstock.ports.store import Session
-from tests.console.conftest import aside
+from tests.console.conftest import run_in_thread
 from tests.console.driver import Console, expect
 from tests.edge.api import Api, a_name
 from tests.edge.live import LiveServer
@@ -112,7 +112,7 @@ def test_ten_thousand_queues_are_searched_and_paged_quickly(
         for name in names:
             session.queues.add(name, QueueSettings(), now=server.clock.now())
 
-    aside(lambda: server.broker.store.write(make).result())
+    run_in_thread(lambda: server.broker.store.write(make).result())
     for name in names[::1000]:
         api.die(name)
 

@@ -93,11 +93,11 @@ def test_hostile_recurring_work_is_shown_as_text_and_fits_a_phone(
 
 
 def test_a_reader_cannot_run_it(
-    guarded: LiveServer, open_console: OpenConsole, new_key: NewKey
+    server_with_keys: LiveServer, open_console: OpenConsole, new_key: NewKey
 ) -> None:
-    api = Api(guarded.url, key=new_key())
+    api = Api(server_with_keys.url, key=new_key())
     name = recur(api, api.make_queue())
-    reader = log_in(open_console, guarded.url, new_key(Role.READ))
+    reader = log_in(open_console, server_with_keys.url, new_key(Role.READ))
 
     reader.open(f"/console/recurring/{name}")
 

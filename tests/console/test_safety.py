@@ -6,7 +6,7 @@ import pytest
 
 from penstock.domain.access.api_key import Role
 from tests.clocks import ManualClock
-from tests.console.conftest import NewKey, OpenConsole, aside
+from tests.console.conftest import NewKey, OpenConsole, run_in_thread
 from tests.console.driver import Console, expect
 from tests.console.shell import run_call, run_command
 from tests.edge.api import Api
@@ -14,14 +14,14 @@ from tests.edge.live import LiveServer
 
 
 @pytest.fixture
-def visitor(guarded: LiveServer, open_console: OpenConsole) -> Console:
+def visitor(server_with_keys: LiveServer, open_console: OpenConsole) -> Console:
     """A browser that is not logged in."""
-    return open_console(guarded.url)
+    return open_console(server_with_keys.url)
 
 
 @pytest.fixture
-def queue(guarded: LiveServer, new_key: NewKey) -> str:
-    operator = Api(guarded.url, key=new_key())
+def queue(server_with_keys: LiveServer, new_key: NewKey) -> str:
+    operator = Api(server_with_keys.url, key=new_key())
     name = operator.make_queue("safe")
     operator.send(name)
     operator.close()
@@ -125,14 +125,14 @@ def test_an_operator_acts_and_the_shown_commands_work_with_a_key(
 
 
 def test_a_page_of_another_site_cannot_act_although_the_browser_is_logged_in(
-    visitor: Console, new_key: NewKey, queue: str, guarded: LiveServer
+    visitor: Console, new_key: NewKey, queue: str, server_with_keys: LiveServer
 ) -> None:
     key = new_key()
     log_in(visitor, key, "/console/history")  # this page does not poll
     evil = visitor.page.context.new_page()
     evil.route("http://evil.example/", lambda route: route.fulfill(body="<h1>hello</h1>"))
     evil.goto("http://evil.example/")
-    path = f"{guarded.url}/v1/queues/{queue}/purge"
+    path = f"{server_with_keys.url}/v1/queues/{queue}/purge"
 
     evil.evaluate(
         """async (path) => {
@@ -148,7 +148,7 @@ def test_a_page_of_another_site_cannot_act_although_the_browser_is_logged_in(
     )
     evil.wait_for_timeout(500)
 
-    operator = Api(guarded.url, key=key)
+    operator = Api(server_with_keys.url, key=key)
     assert operator.counts(queue) == {"ready": 1}
     operator.close()
     evil.close()
@@ -169,29 +169,29 @@ def test_the_cookie_alone_does_not_authorise_an_act(
 
 
 def test_a_revoked_key_leads_back_to_the_login(
-    visitor: Console, new_key: NewKey, guarded: LiveServer
+    visitor: Console, new_key: NewKey, server_with_keys: LiveServer
 ) -> None:
     key = new_key()
     log_in(visitor, key, "/console/history")  # this page does not poll
 
     def revoke() -> None:
-        guarded.broker.keys.revoke(key.split("_")[1]).result()
-        guarded.broker.refresh_keys()
+        server_with_keys.broker.keys.revoke(key.split("_")[1]).result()
+        server_with_keys.broker.refresh_keys()
 
-    aside(revoke)
+    run_in_thread(revoke)
     visitor.page.get_by_role("button", name="Find").click()
 
     expect(visitor.heading).to_have_text("Log in")
     visitor.forgive("401 (Unauthorized)")
 
 
-def test_a_login_expires(visitor: Console, new_key: NewKey, guarded: LiveServer) -> None:
+def test_a_login_expires(visitor: Console, new_key: NewKey, server_with_keys: LiveServer) -> None:
     log_in(visitor, new_key())
-    assert isinstance(guarded.clock, ManualClock)
+    assert isinstance(server_with_keys.clock, ManualClock)
     was_here = visitor.page.url
     visitor.page.goto("about:blank")  # an open page would poll and log the error
 
-    guarded.clock.advance(hours=12)
+    server_with_keys.clock.advance(hours=12)
     visitor.page.goto(was_here)
 
     expect(visitor.heading).to_have_text("Log in")

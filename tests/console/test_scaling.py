@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock.domain.scaling.fleet_status import DECISION, FleetStatus, FleetTrouble, Note
+from penstock.domain.scaling.fleet_status import DECISION, FleetStatus, FleetTrouble, NewFact
 from penstock.domain.scaling.recommendation import Sample, combine
 from tests.clocks import ManualClock
-from tests.console.conftest import OpenConsole, aside
+from tests.console.conftest import OpenConsole, run_in_thread
 from tests.console.driver import Console, expect
 from tests.edge.live import LiveServer
 from tests.factories import a_fleet_status
@@ -17,9 +17,9 @@ from tests.factories import a_fleet_status
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
 
 
-def keep(server: LiveServer, *statuses: FleetStatus, notes: tuple[Note, ...] = ()) -> None:
+def keep(server: LiveServer, *statuses: FleetStatus, facts: tuple[NewFact, ...] = ()) -> None:
     scaling = server.broker.scaling
-    aside(lambda: scaling.keep(statuses, notes, now=server.clock.now()).result())
+    run_in_thread(lambda: scaling.save_tick(statuses, facts, now=server.clock.now()).result())
 
 
 @pytest.fixture(autouse=True)
@@ -28,9 +28,9 @@ def _no_fleets_left(server: LiveServer) -> Iterator[None]:
 
     def forget() -> None:
         names = [status.name for status in server.broker.scaling.all().result()]
-        server.broker.scaling.keep([], gone=names, now=server.clock.now()).result()
+        server.broker.scaling.save_tick([], gone=names, now=server.clock.now()).result()
 
-    aside(forget)
+    run_in_thread(forget)
 
 
 def test_without_fleets_the_page_explains_how_to_declare_them(console: Console) -> None:
@@ -48,7 +48,7 @@ def test_fleets_show_the_wanted_number_of_workers_and_the_reason(
     keep(
         server,
         a_fleet_status("mail", seen_at=clock.now()),
-        notes=(Note(DECISION, "mail", decision),),
+        facts=(NewFact(DECISION, "mail", decision),),
     )
 
     console.open("/console/scaling")

@@ -93,10 +93,10 @@ def test_a_hostile_worker_is_shown_as_text_and_fits_a_phone(
 
 
 def test_a_reader_cannot_drain_workers(
-    guarded: LiveServer, open_console: OpenConsole, new_key: NewKey
+    server_with_keys: LiveServer, open_console: OpenConsole, new_key: NewKey
 ) -> None:
-    worker = register(Api(guarded.url, key=new_key()), name="w")
-    reader = log_in(open_console, guarded.url, new_key(Role.READ))
+    worker = register(Api(server_with_keys.url, key=new_key()), name="w")
+    reader = log_in(open_console, server_with_keys.url, new_key(Role.READ))
 
     reader.open(f"/console/workers/{worker}")
 

@@ -100,7 +100,7 @@ def test_a_worker_is_lost_only_after_its_time():
         workers.lose(after, now=NOON + VALID_MS)
 
 
-def test_the_last_words_tell_what_is_known():
+def test_a_lost_worker_is_described_with_what_is_known():
     worker = a_worker(name="mailer", host="node-1", pid=4711)
 
     assert workers.describe_lost(worker) == (
@@ -135,5 +135,5 @@ def test_an_invalid_description_of_a_worker_is_rejected(about):
         check_about(about, DEFAULT_LIMITS)
 
 
-def test_a_worker_need_not_tell_anything():
+def test_a_worker_may_register_without_details():
     assert check_about(NewWorker(), DEFAULT_LIMITS) == NewWorker()

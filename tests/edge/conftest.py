@@ -22,7 +22,7 @@ from tests.edge.process import ServerProcess
 BACKENDS = ("sqlite", "postgres")
 
 # Only a wake-up or a due date can answer a waiting claim in time: polling comes too late.
-NEVER_LOOKS_IN_PASSING = {"waking": {"poll_ms": 60_000}}
+NEVER_LOOKS_IN_PASSING = {"wakeups": {"poll_ms": 60_000}}
 NEVER_PUSHES = {"push": {"deliver": False}}  # queued messages stay there for inspection
 AS_AWEQ_DOES = {"aweq": {"allow_origin": "*"}}
 

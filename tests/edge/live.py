@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import uvloop
 
-from penstock.edge.serve import run
+from penstock.edge.serving.serve import run
 from penstock.ports.clock import Clock
 from penstock.settings import Settings
 from penstock.wiring.broker import open_broker

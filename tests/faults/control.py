@@ -14,7 +14,7 @@ class Control:
     def __init__(self) -> None:
         self._ours, self.theirs = socket.socketpair()
 
-    def tell(self, order: dict[str, Any]) -> dict[str, Any]:
+    def steer(self, order: dict[str, Any]) -> dict[str, Any]:
         """Send an order and wait until it is carried out; {} if the broker lost power over it."""
         self._ours.sendall(json.dumps(order).encode() + b"\n")
         answer = b""

@@ -79,13 +79,13 @@ class Server:
             time.sleep(0.01)
         raise AssertionError(f"not ready within {within_s} s\n{self.where_it_is()}")
 
-    def tell(self, **order: Any) -> dict[str, Any]:
-        """Steer the faults inside, e.g. tell(set={"is_full": True}); {} once it has lost power."""
+    def steer(self, **order: Any) -> dict[str, Any]:
+        """Steer the faults inside, e.g. steer(set={"is_full": True}); {} once it has lost power."""
         assert self._control is not None
-        return self._control.tell(order)
+        return self._control.steer(order)
 
     def cut_power(self, **how: Any) -> None:
-        self.tell(set=how, cut=True)
+        self.steer(set=how, cut=True)
         code = self.process.wait(60)
         assert code == EXIT_POWER_CUT, f"it ended with {code}, not cut\n{self.stderr_tail()}"
 

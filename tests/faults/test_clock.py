@@ -34,7 +34,7 @@ JUMPS_S = [HOUR_S, 0, -HOUR_S, 0, HOUR_S, -HOUR_S]
 def set_clock(server: Server, shift_s: float, *, restart: bool) -> None:
     """Shift the clock of the running broker, and of its next start if it is restarted."""
     server.options["clock_shift_s"] = shift_s
-    server.tell(set={"clock_shift_s": shift_s})
+    server.steer(set={"clock_shift_s": shift_s})
     if restart:
         server.kill()
         server.start()

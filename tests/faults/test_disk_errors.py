@@ -41,11 +41,11 @@ def test_while_writes_fail_sends_are_refused_and_then_it_recovers_unaided(
     def fail_for_a_while(load: Load) -> None:
         for _ in range(times):
             load.wait_for_sends(200, within_s=60)
-            load.fault(trouble, lambda: server.tell(set={trouble: True}))
+            load.fault(trouble, lambda: server.steer(set={trouble: True}))
             broken = time.monotonic()
             answers = probe.send_for(dice.uniform(1, 3))
             over = time.monotonic()
-            load.fault("over", lambda: server.tell(set={trouble: False}))
+            load.fault("over", lambda: server.steer(set={trouble: False}))
             acked = [op for op in load.history.of(Kind.SEND, Outcome.OK) if op.start >= broken]
             assert not [op for op in acked if op.end <= over], "acknowledged on a broken disk"
             assert_all_refused(answers, within_s=REFUSED_WITHIN_S)
@@ -61,9 +61,9 @@ def test_nothing_acknowledged_despite_failed_syncs_is_lost_in_a_power_cut(server
     def fail_then_cut(load: Load) -> None:
         for number in range(times):
             load.wait_for_sends(200, within_s=60)
-            load.fault("syncs fail", lambda: server.tell(set={"syncs_fail": 0.5}))
+            load.fault("syncs fail", lambda: server.steer(set={"syncs_fail": 0.5}))
             time.sleep(1.5)
-            load.fault("over", lambda: server.tell(set={"syncs_fail": 0.0}))
+            load.fault("over", lambda: server.steer(set={"syncs_fail": 0.0}))
             if number % 2:  # what was acknowledged meanwhile must not depend on later syncs
                 load.wait_for_sends(100, within_s=60)
             load.fault(
@@ -83,9 +83,9 @@ def test_after_failed_syncs_the_broker_recovers_unaided(server: Server) -> None:
 
     def fail_all(load: Load) -> None:
         load.wait_for_sends(100, within_s=60)
-        load.fault("no sync works", lambda: server.tell(set={"syncs_fail": 1.0}))
+        load.fault("no sync works", lambda: server.steer(set={"syncs_fail": 1.0}))
         answers = probe.send_for(1.0)
-        load.fault("over", lambda: server.tell(set={"syncs_fail": 0.0}))
+        load.fault("over", lambda: server.steer(set={"syncs_fail": 0.0}))
         assert_all_refused(answers, within_s=REFUSED_WITHIN_S)
         probe.seconds_until_a_send_works(RECOVERED_WITHIN_S)
         load.wait_for_sends(100, within_s=60)

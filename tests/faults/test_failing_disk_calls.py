@@ -48,9 +48,9 @@ def test_every_call_to_the_disk_may_fail_once_and_only_its_own_request_suffers(
     # The sync is the last call of a commit; duties of the server may make others before it.
     while unhurt < PAST_THE_LAST and (number < MAX_CALLS or "sync" not in failed):
         number += 1
-        server.tell(set={"fail_in": number, "failed": ""})
+        server.steer(set={"fail_in": number, "failed": ""})
         answers = one_round(wire, history, number)
-        call = server.tell(set={"fail_in": 0}, get=["failed"])["failed"]
+        call = server.steer(set={"fail_in": 0}, get=["failed"])["failed"]
         failed.append(call)
         unhurt = 0 if call else unhurt + 1
         odd = [answer for answer in answers if answer.status not in (200, 201, 409, 503)]
@@ -78,7 +78,7 @@ def test_a_start_with_one_failing_call_works_or_says_why_and_the_next_one_works(
 ) -> None:
     whole = make_server(tmp_path / "whole", **on_faulty_disk(tmp_path / "whole"))
     whole.start()
-    calls = whole.tell(get=["calls"])["calls"]
+    calls = whole.steer(get=["calls"])["calls"]
     whole.kill()
     step = max(1, calls // figure(4, 60))
     for number in range(1, calls, step):

@@ -39,7 +39,7 @@ def test_while_the_disk_hangs_requests_are_refused_in_time_and_then_it_recovers(
     queue = api.make_queue()
     api.send(queue)
 
-    server.tell(set={"is_hanging": True})
+    server.steer(set={"is_hanging": True})
 
     # A heartbeat of the broker may have reached the disk first; then the first send waits too.
     sends = [
@@ -55,7 +55,7 @@ def test_while_the_disk_hangs_requests_are_refused_in_time_and_then_it_recovers(
     health = eventually(lambda: _failing(api))
     assert "writer" in [part["name"] for part in health["parts"]]
 
-    server.tell(set={"is_hanging": False})
+    server.steer(set={"is_hanging": False})
 
     eventually(lambda: api.call("GET", "/readyz").status_code == 200)
     eventually(lambda: api.call("GET", "/healthz").status_code == 200)
@@ -68,7 +68,7 @@ def test_while_the_disk_hangs_requests_are_refused_in_time_and_then_it_recovers(
 
 def test_a_server_whose_disk_hangs_exits_when_terminated(server: Server, api: Api) -> None:
     queue = api.make_queue()
-    server.tell(set={"is_hanging": True})
+    server.steer(set={"is_hanging": True})
 
     with ThreadPoolExecutor(1) as pool:
         path = f"/v1/queues/{queue}/messages"

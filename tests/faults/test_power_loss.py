@@ -87,7 +87,7 @@ def test_a_power_cut_during_the_very_first_start_leaves_a_store_that_starts(
 ) -> None:
     whole = make_server(tmp_path / "whole", **on_faulty_disk(tmp_path / "whole"))
     whole.start()
-    calls = whole.tell(get=["calls"])["calls"]
+    calls = whole.steer(get=["calls"])["calls"]
     whole.kill()
     dice = random.Random(9)
     for number in range(figure(2, 15)):
@@ -140,7 +140,7 @@ def test_the_harness_notices_a_disk_that_only_pretends_to_sync(
 
     def cut(load: Load) -> None:
         load.wait_for_sends(50, within_s=60)
-        server.tell(set={"is_lying": True})
+        server.steer(set={"is_lying": True})
         load.wait_for_sends(300, within_s=60)
         server.cut_power(loss=Loss.EVERYTHING)
         server.start()

@@ -72,7 +72,7 @@ def test_idle_processes_close_the_store_at_once_after_a_failed_sync(tmp_path: Pa
         with beside(driver, 3) as others:
             for other in others:
                 assert send_through(driver, other)
-                other.read(lambda session: session.queues.number_of()).result()
+                other.read(lambda session: session.queues.count()).result()
             fail_a_sync(driver)
 
             assert driver.send(1, 10)

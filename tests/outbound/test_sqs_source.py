@@ -26,7 +26,7 @@ from tests.support.http_backend import Answer, Hang, HangUp, HttpBackend
 
 
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+def server_with_keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     """A server that requires a key."""
     settings = some_settings(tmp_path_factory.mktemp("signed"), auth={"required": "always"})
     with LiveServer(settings, has_duties=False) as started:
@@ -34,74 +34,76 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
 
 
 @pytest.fixture
-def aws(guarded: LiveServer, monkeypatch: pytest.MonkeyPatch) -> Aws:
+def aws(server_with_keys: LiveServer, monkeypatch: pytest.MonkeyPatch) -> Aws:
     """boto3, with the key that the environment has as well."""
-    broker = guarded.broker
+    broker = server_with_keys.broker
     made = broker.keys.create("a test", roles=tuple(Role), queues=("*",)).result()
     broker.refresh_keys()
     secret = broker.keys.signing_secret(made.key)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", made.key.key_id)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", secret)
     monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
-    return Aws(guarded.url, key=made.key.key_id, secret=secret)
+    return Aws(server_with_keys.url, key=made.key.key_id, secret=secret)
 
 
 def source(url: str, **more: Any) -> SqsLoad:
     return SqsLoad("aws", SqsSource(endpoint=url, **more))
 
 
-def test_ready_and_leased_messages_are_counted_separately(guarded, aws):
+def test_ready_and_leased_messages_are_counted_separately(server_with_keys, aws):
     url = aws.make()
     aws.send_all(url, "a", "b", "c")
     aws.receive_one(url)
-    load = source(guarded.url)
+    load = source(server_with_keys.url)
 
-    by_name = load.read(name_of(url), None, now=guarded.clock.now())
-    by_url = load.read(url, None, now=guarded.clock.now())
+    by_name = load.read(name_of(url), None, now=server_with_keys.clock.now())
+    by_url = load.read(url, None, now=server_with_keys.clock.now())
 
     assert by_name == by_url == Sample(ready=2, leased=1)
 
 
-def test_the_account_of_the_queue_may_be_named(guarded, aws):
+def test_the_account_of_the_queue_may_be_named(server_with_keys, aws):
     url = aws.make()
 
-    found = source(guarded.url, account=ACCOUNT).read(name_of(url), None, now=guarded.clock.now())
+    found = source(server_with_keys.url, account=ACCOUNT).read(
+        name_of(url), None, now=server_with_keys.clock.now()
+    )
 
     assert found == Sample(ready=0)
 
 
-def test_a_queue_is_unknown_until_it_is_created(guarded, aws):
-    name, load = a_name("later"), source(guarded.url)
+def test_a_queue_is_unknown_until_it_is_created(server_with_keys, aws):
+    name, load = a_name("later"), source(server_with_keys.url)
     with pytest.raises(QueueUnknown, match=f"source aws: SQS has no queue '{name}'"):
-        load.read(name, None, now=guarded.clock.now())
+        load.read(name, None, now=server_with_keys.clock.now())
 
     url = aws.make_named(name)
-    assert load.read(name, None, now=guarded.clock.now()).ready == 0
+    assert load.read(name, None, now=server_with_keys.clock.now()).ready == 0
 
     aws.client.delete_queue(QueueUrl=url)
     with pytest.raises(QueueUnknown):
-        load.read(name, None, now=guarded.clock.now())
+        load.read(name, None, now=server_with_keys.clock.now())
 
 
-def test_a_wrong_secret_is_rejected_and_not_shown_in_errors(guarded, aws, monkeypatch):
+def test_a_wrong_secret_is_rejected_and_not_shown_in_errors(server_with_keys, aws, monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s3cret")
 
     with pytest.raises(SourceUnavailable, match="it answered 403: InvalidSignature") as error:
-        source(guarded.url).read("mail", None, now=guarded.clock.now())
+        source(server_with_keys.url).read("mail", None, now=server_with_keys.clock.now())
 
     assert "s3cret" not in str(error.value)
 
 
-def test_a_wrong_clock_is_reported(guarded, aws):
+def test_a_wrong_clock_is_reported(server_with_keys, aws):
     with pytest.raises(SourceUnavailable, match="403"):
-        source(guarded.url).read("mail", None, now=guarded.clock.now() + DAY)
+        source(server_with_keys.url).read("mail", None, now=server_with_keys.clock.now() + DAY)
 
 
-def test_without_keys_no_request_is_sent(guarded, aws, monkeypatch):
+def test_without_keys_no_request_is_sent(server_with_keys, aws, monkeypatch):
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
 
     with pytest.raises(SourceUnavailable, match="variable AWS_ACCESS_KEY_ID is not set"):
-        source(guarded.url).read("mail", None, now=guarded.clock.now())
+        source(server_with_keys.url).read("mail", None, now=server_with_keys.clock.now())
 
 
 @pytest.mark.parametrize("token", [None, "a/session+token=="])

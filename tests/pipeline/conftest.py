@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.pipeline.lake_driver import LakeDriver
+from tests.support.spark_cache import java_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,8 +22,7 @@ SETTINGS = {
     "spark.driver.memory": "1g",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    # For data as small as this, optimising the machine code takes longer than it saves.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": java_options(),
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
 }
 

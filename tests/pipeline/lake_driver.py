@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,13 @@ class LakeDriver:
         self._numbers[table.name] = taken + len(made)
         for dt in sorted({r["dt"] for r in made}):
             self._write(table, dt, [r for r in made if r["dt"] == dt])
+
+    def copy_to(self, folder: Path) -> LakeDriver:
+        """The same lake and tables in another folder, for a test that changes them."""
+        shutil.copytree(self.folder, folder)
+        copy = LakeDriver(self.spark, folder)
+        copy.now, copy._numbers = self.now, dict(self._numbers)
+        return copy
 
     def run(
         self,

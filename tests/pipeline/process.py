@@ -13,6 +13,7 @@ from typing import TextIO
 
 from penstock.edge.cli.pipeline import submit
 from tests.edge.process import ROOT
+from tests.support.spark_cache import java_options
 
 PATIENCE_S = 560
 # The session of these tests has left its own traces in the environment.
@@ -22,13 +23,11 @@ _TRACES = (
     "SPARK_CONNECT_MODE_ENABLED",
     "SPARK_SUBMIT_OPTS",
 )
-# For data as small as this, optimising the machine code takes longer than it saves.
-_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SMALL = (
     "--master", "local[1]",
     "--conf", "spark.driver.memory=1g",
     "--conf", "spark.sql.shuffle.partitions=2",
-    "--conf", f"spark.driver.extraJavaOptions={_JAVA}",
+    "--conf", f"spark.driver.extraJavaOptions={java_options()}",
 )  # fmt: skip
 
 
@@ -41,7 +40,7 @@ def spark_submit(*arguments: object) -> list[str]:
     assert program.exists(), "pip has put spark-submit elsewhere"
     return [
         str(program), "--master", "local[1]", "--driver-memory", "1g",
-        "--driver-java-options", _JAVA, "--conf", "spark.ui.enabled=false",
+        "--driver-java-options", java_options(), "--conf", "spark.ui.enabled=false",
         "--conf", "spark.sql.shuffle.partitions=2", submit.__file__, *map(str, arguments),
     ]  # fmt: skip
 

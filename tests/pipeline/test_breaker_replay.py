@@ -5,8 +5,7 @@ import random
 import pytest
 from msgspec.structs import replace
 
-from penstock.domain.circuit import circuit as circuits
-from penstock.domain.circuit.circuit import CircuitOutcomes, RequestOutcome
+from penstock.domain.circuit.circuit import RequestOutcome
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
 from penstock.domain.limits import MINUTE, SECOND
 from penstock.pipeline.replays.breaker import (
@@ -17,6 +16,8 @@ from penstock.pipeline.replays.breaker import (
     RouteCall,
     evaluate,
 )
+from tests.domain.circuit import oracle
+from tests.domain.circuit.oracle import CircuitOutcomes
 
 SETTINGS = BreakerSettings(
     circuit_check_enabled=True,
@@ -94,11 +95,11 @@ def test_the_window_counts_as_the_broker_does(seed):
         now += dice.randrange(1, 12)
         call = RouteCall(now, dice.randrange(12), dice.random() < 0.5)
         outcome = RequestOutcome.FAILURE if call.is_failure else RequestOutcome.SUCCESS
-        samples = circuits.note(samples, str(call.message_no), outcome, now=now)
+        samples = oracle.note(samples, str(call.message_no), outcome, now=now)
 
-        assert window.note(call) == circuits.tally(samples, settings, now=now)
+        assert window.note(call) == oracle.tally(samples, settings, now=now)
 
-        samples = circuits.trim(samples, settings)
+        samples = oracle.trim(samples, settings)
         window.trim()
 
 

@@ -157,7 +157,7 @@ def test_the_java_command_prints_the_java_that_spark_uses(run: Run, tmp_path: Pa
         ("PENSTOCK_PIPELINE_COST_PER_GIB", "-1", "a number such as 0.09"),
     ],
 )
-def test_a_setting_that_makes_no_sense_is_refused(key: str, value: str, expected: str):
+def test_an_invalid_setting_is_refused(key: str, value: str, expected: str):
     with pytest.raises(Exception, match=expected):
         load(env={key: value})
 

@@ -77,7 +77,7 @@ def test_a_second_run_can_wait_for_the_first(path, clock):
     assert [type(one) for one in waited] == [RunLock, float, float]
 
 
-def test_a_run_waits_for_a_brief_holder_without_being_told_to(path, clock):
+def test_a_run_waits_for_a_brief_holder_even_if_it_does_not_wait_for_others(path, clock):
     brief = LakeLock(
         LocalLockFile(path),
         new_lock(owner="jane", host="h1", pid=1, now=clock.now(), is_brief=True),

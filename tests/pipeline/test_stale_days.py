@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -11,13 +12,15 @@ from penstock.pipeline.registry import MODULES
 from tests.pipeline.lake_driver import FEW_CANDIDATES, LakeDriver
 from tests.pipeline.rows import DT, at, day_after
 
-DAYS = [day_after(DT, n) for n in range(5)]
-NEW_DAY = day_after(DT, 5)
+DAYS = [day_after(DT, n) for n in range(3)]
+NEW_DAY = day_after(DT, 3)
 ROUTE = "/shop/.*"
 
 
-@pytest.fixture
-def lake(driver: LakeDriver) -> LakeDriver:
+@pytest.fixture(scope="module")
+def computed(spark, tmp_path_factory: pytest.TempPathFactory) -> LakeDriver:
+    """Three days, for which every job has run: made once, because that takes long."""
+    driver = LakeDriver(spark, tmp_path_factory.mktemp("computed") / "lake")
     for day in DAYS:
         archive(driver, day)
     worker = {"name": "w", "queues": ["mail"], "labels": {"release": "1.0"}}
@@ -26,6 +29,11 @@ def lake(driver: LakeDriver) -> LakeDriver:
     driver.archive(FACTS, fact)
     driver.run(settings=FEW_CANDIDATES)
     return driver
+
+
+@pytest.fixture
+def lake(computed: LakeDriver, tmp_path: Path) -> LakeDriver:
+    return computed.copy_to(tmp_path / "lake")
 
 
 def archive(driver: LakeDriver, day: str) -> None:

@@ -8,13 +8,20 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.circuit.circuit import CircuitState, Permit, RequestOutcome, circuit_hash
+from penstock.domain.circuit.circuit import (
+    CircuitState,
+    Permit,
+    Reported,
+    RequestOutcome,
+    circuit_hash,
+)
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
 from penstock.domain.fact import FactFilter
 from penstock.domain.limits import MINUTE, SECOND
 from penstock.domain.queue.queue import Queue
-from penstock.runtime.circuit_duties import LOOK_MS, CircuitDuty, circuit_duties
-from penstock.services.circuits.circuits import CircuitService, PermitRequest, Reported
+from penstock.runtime.circuit_duties import CHECK_MS, CircuitDuty, circuit_duties
+from penstock.services.circuits.circuits import CircuitService
+from penstock.services.circuits.permits import PermitRequest
 from penstock.services.routes import RouteService
 from penstock.settings import Settings
 from penstock.wiring.broker import Broker
@@ -246,7 +253,7 @@ def test_queues_of_a_closed_circuit_are_released_at_once_if_no_duty_would(driver
     node.put(unlock_queues=OFF)
     node.open(*queues)
 
-    assert node.tick()[-1] == driver.now + LOOK_MS
+    assert node.tick()[-1] == driver.now + CHECK_MS
     assert len(held(driver, queues)) == 3, "an open circuit holds them, but for the one that tries"
 
     node.circuits.close(HASH).result()
@@ -316,8 +323,8 @@ def test_the_store_is_asked_only_when_something_is_due(driver, node):
     duty = CircuitDuty("queues released", node.circuits, do, lambda s: s.unlock_queues)
     start = driver.now
     for _ in range(21):
-        assert duty.tick(driver.now) == driver.now + LOOK_MS
-        driver.clock.advance(ms=LOOK_MS)
+        assert duty.tick(driver.now) == driver.now + CHECK_MS
+        driver.clock.advance(ms=CHECK_MS)
 
     assert asked == [start, start + GOING, start + 2 * GOING]
 

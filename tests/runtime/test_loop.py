@@ -197,7 +197,7 @@ def test_a_lasting_failure_is_logged_once_and_so_is_recovery(
     duty.error = None
     loop.run_due()
 
-    # Servers that other tests share may have something to tell at the same moment.
+    # Servers that other tests share may log something at the same moment.
     logged = [r.getMessage() for r in caplog.records if r.name == "penstock.duties"]
     assert logged == [
         "duty reaper could not run: not today",

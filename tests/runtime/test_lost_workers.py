@@ -210,8 +210,8 @@ def test_a_claim_in_progress_when_its_worker_was_lost_comes_back_too(driver, mai
 def test_many_leases_come_back_in_chunks(
     driver, mail, workers, reaper, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(services, "MAX_HELD", 2)
-    monkeypatch.setattr(worker_duties, "MAX_HELD", 2)
+    monkeypatch.setattr(services, "MAX_LEASES", 2)
+    monkeypatch.setattr(worker_duties, "MAX_LEASES", 2)
     monkeypatch.setattr(worker_duties, "_CHUNKS_PER_TICK", 2)
     worker = register(workers)
     driver.send_many(mail, 5)

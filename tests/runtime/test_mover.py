@@ -26,7 +26,7 @@ from penstock.ports.store import Session, Store
 from penstock.ports.ticket import Ticket
 from penstock.runtime import duties
 from penstock.runtime.duties import Mover, Pruner
-from penstock.services.moves import MoveService
+from penstock.services.bulk.moves import MoveService
 from tests.store.backends import Open
 from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver

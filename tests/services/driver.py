@@ -9,13 +9,15 @@ from penstock.domain.circuit.circuit import (
     CircuitState,
     Permit,
     Permitted,
+    Reported,
     RequestOutcome,
     circuit_hash,
 )
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
 from penstock.domain.fact import Fact, FactFilter
 from penstock.domain.queue.queue import Queue
-from penstock.services.circuits.circuits import CircuitService, PermitRequest, Reported
+from penstock.services.circuits.circuits import CircuitService
+from penstock.services.circuits.permits import PermitRequest
 from penstock.services.routes import RouteService
 from tests.store.driver import StoreDriver
 
@@ -64,7 +66,7 @@ class CircuitDriver:
             found = self.circuits.secure(found).result()
         return found[0]
 
-    def tell(self, permitted: Permitted, outcome: RequestOutcome | None, name: str = "r") -> None:
+    def report(self, permitted: Permitted, outcome: RequestOutcome | None, name: str = "r") -> None:
         self.circuits.report([Reported(permitted, name, outcome)]).result()
 
     def fail(self, queue: Queue, count: int = 2, pattern: str = PATTERN) -> None:

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from penstock.domain.circuit.circuit import CircuitState, RequestOutcome, circuit_hash
+from penstock.domain.circuit.circuit import CircuitState, Reported, RequestOutcome, circuit_hash
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.errors import InvalidRequest, RouteNotFound
 from penstock.domain.fact import FactFilter
-from penstock.services.circuits.circuits import CircuitService, Reported
+from penstock.services.circuits.circuits import CircuitService
 from penstock.services.routes import RouteService
 from tests.store.driver import StoreDriver
 
@@ -120,7 +120,7 @@ def test_rules_that_this_version_cannot_read_leave_the_present_ones(
     assert routes.match("/c")
 
 
-def test_facts_tell_that_rules_were_changed(store_driver, routes):
+def test_facts_record_that_rules_were_changed(store_driver, routes):
     routes.put(rules("/a", "/b")).result()
     routes.remove().result()
 

@@ -32,7 +32,7 @@ def add(driver: StoreDriver, pattern: str = PATTERN, **changes: Any) -> Circuit:
     wanted = Circuit(pattern=pattern, **changes)
 
     def do(session: Session) -> Circuit:
-        session.circuits.to_note({circuit_hash(pattern): pattern})
+        session.circuits.lock_or_add({circuit_hash(pattern): pattern})
         session.circuits.save({circuit_hash(pattern): wanted})
         return wanted
 
@@ -51,18 +51,18 @@ def note(
     since = driver.now - SETTINGS.entries_max_age_ms
 
     def do(session: Session) -> Circuit:
-        found = session.circuits.to_note({one: pattern})[one]
+        found = session.circuits.lock_or_add({one: pattern})[one]
         most = SETTINGS.max_queue_sample_count
-        lines = session.circuits.windows({one: batch}, since=since, most=most)
-        after, _ = note_all(found, lines[one], batch, SETTINGS, now=driver.now)
-        session.circuits.save_windows(lines)
+        windows = session.circuits.windows({one: batch}, since=since, most=most)
+        after, _ = note_all(found, windows[one], batch, SETTINGS, now=driver.now)
+        session.circuits.save_windows(windows)
         session.circuits.save({one: after})
         return after
 
     return driver.write(do)
 
 
-def samples(driver: StoreDriver, outcome: RequestOutcome, one: str = HASH) -> dict[str, int]:
+def outcomes(driver: StoreDriver, outcome: RequestOutcome, one: str = HASH) -> dict[str, int]:
     return driver.read(lambda s: s.circuits.outcomes(one, outcome))
 
 
@@ -72,7 +72,7 @@ def hold(driver: StoreDriver, *queues: Queue, pattern: str = PATTERN) -> None:
     nos = [queue.queue_no for queue in queues]
 
     def do(session: Session) -> None:
-        session.circuits.to_note({one: pattern})
+        session.circuits.lock_or_add({one: pattern})
         session.circuits.hold(one, nos, now=driver.now)
         session.queues.hold(nos, by=one)
 
@@ -86,12 +86,12 @@ def held(driver: StoreDriver, one: str = HASH) -> list[HeldQueue]:
 
 def release(driver: StoreDriver, *hashes: str) -> None:
     def do(session: Session) -> None:
-        found = session.circuits.to_change(hashes)
+        found = session.circuits.lock(hashes)
         session.circuits.queue_for_release_and_forget(hashes)
         session.circuits.save({one: circuits.close(it) for one, it in found.items()})
 
     driver.write(do)
 
 
-def line(driver: StoreDriver) -> list[int]:
+def queued_for_release(driver: StoreDriver) -> list[int]:
     return driver.read(lambda s: s.circuits.next_for_release(100))

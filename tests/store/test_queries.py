@@ -111,7 +111,7 @@ def is_named(name: str, texts: set[str]) -> bool:
 
 def test_a_query_of_one_dialect_is_used_by_that_dialects_modules_only():
     everywhere = uses()
-    del everywhere["maintenance/promote.py"]  # it speaks both
+    del everywhere["maintenance/promote.py"]  # it has both dialects
     moved = {name for name in OWN["sqlite"] | OWN["postgres"] if name.startswith("promote.")}
 
     for dialect, other in (DIALECTS, DIALECTS[::-1]):

@@ -67,7 +67,7 @@ def test_the_latest_instant_seen_is_kept(open_store):
 
     second = open_store()
 
-    assert first.now <= second.high_water <= first.now + 1_000
+    assert first.now <= second.clock_mark <= first.now + 1_000
     second.close()
 
 

@@ -108,7 +108,7 @@ class PostgresCluster:
         command: list[str | Path] = [self._bin / "postgres", "-D", self.data]
         with (self.folder / "server.log").open("ab") as log:
             self._process = self._popen(command, log.fileno())
-        self._tell_guard(self._process.pid)
+        self._notify_guard(self._process.pid)
         self._await_ready(self._process)
 
     def stop(self) -> None:
@@ -223,12 +223,12 @@ class PostgresCluster:
     def _ended(self, process: subprocess.Popen[bytes]) -> None:
         process.wait()
         self._process = None
-        self._tell_guard(0)
+        self._notify_guard(0)
         if self._admin is not None:
             self._admin.close()
             self._admin = None
 
-    def _tell_guard(self, pid: int) -> None:
+    def _notify_guard(self, pid: int) -> None:
         assert self._guard.stdin is not None
         self._guard.stdin.write(f"{pid}\n".encode())
         self._guard.stdin.flush()

@@ -111,7 +111,7 @@ class RabbitNode:
         # If the node started it, it would become a daemon and outlive the node.
         epmd_port = self._env["ERL_EPMD_PORT"]
         self._epmd = self._popen([_need(EPMD), "-port", epmd_port, "-address", HOST], group=0)
-        self._tell_guard(-self._epmd.pid)
+        self._notify_guard(-self._epmd.pid)
         self._server = self._popen([_need(SERVER)], group=self._epmd.pid)
         self._await_ready(self._server)
 
@@ -119,7 +119,7 @@ class RabbitNode:
         """Stop the node; durable queues exist again after the next start."""
         self._end(self._server, signal.SIGTERM)
         self._end(self._epmd, signal.SIGTERM)
-        self._tell_guard(0)
+        self._notify_guard(0)
 
     def close(self) -> None:
         """Kill the node and remove its files.  Calling it twice is harmless."""
@@ -188,7 +188,7 @@ class RabbitNode:
             process.kill()
             process.wait()
 
-    def _tell_guard(self, pid: int) -> None:
+    def _notify_guard(self, pid: int) -> None:
         assert self._guard.stdin is not None
         self._guard.stdin.write(f"{pid}\n".encode())
         self._guard.stdin.flush()

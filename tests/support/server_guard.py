@@ -21,13 +21,13 @@ STEP_S = 0.05
 
 def main() -> None:
     owner = os.getppid()
-    server = _last_pid_told_by(owner)
+    server = _last_pid_from(owner)
     if server:
         _end(server)
     shutil.rmtree(sys.argv[1], ignore_errors=True)
 
 
-def _last_pid_told_by(owner: int) -> int:
+def _last_pid_from(owner: int) -> int:
     """Return when the owner has exited. A forked child may hold the pipe open: check both."""
     received = b"0\n"
     while os.getppid() == owner:

@@ -16,7 +16,7 @@ def a_program(folder: Path, text: str) -> str:
     return str(path)
 
 
-def test_a_driver_that_does_not_start_fails_the_run_with_its_last_words(
+def test_a_driver_that_does_not_start_fails_the_run_with_its_last_output(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     node = a_program(

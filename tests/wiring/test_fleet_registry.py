@@ -47,7 +47,7 @@ def test_a_worker_with_leases_is_not_idle(workers, registry, driver):
     driver.send_many(mail, 3)
     driver.claim(mail, 3, claimed_by=busy.id)
 
-    assert registry.holding([idle.id, busy.id]) == {idle.id: 0, busy.id: 3}
+    assert registry.lease_counts([idle.id, busy.id]) == {idle.id: 0, busy.id: 3}
 
 
 def test_a_worker_is_drained_and_one_that_is_gone_is_not_an_error(workers, registry):

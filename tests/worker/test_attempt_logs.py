@@ -135,7 +135,7 @@ def test_a_log_that_is_too_long_ends_with_a_line_that_says_so(clock):
     assert len("".join(line.text for line in lines)) < DEFAULT_LIMITS.max_log_bytes
 
 
-def test_lines_of_async_jobs_that_run_at_the_same_time_are_told_apart(
+def test_lines_of_async_jobs_that_run_at_the_same_time_are_kept_apart(
     timed_app, start, monkeypatch
 ):
     root = logging.getLogger()

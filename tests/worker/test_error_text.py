@@ -130,7 +130,7 @@ def test_causes_and_contexts_are_reported():
     ]
 
 
-def test_a_context_that_was_suppressed_is_not_told():
+def test_a_context_that_was_suppressed_is_not_part_of_the_text():
     def handler():
         try:
             int("five")

@@ -33,7 +33,7 @@ def test_jobs_are_claimed_for_the_free_slots_and_completed_with_the_next_turn(ap
     assert len(driver.slots.waiting) == 2  # they came in the same step
 
 
-def test_a_turn_tells_and_claims_in_one_call(app, make_rig):
+def test_an_iteration_reports_and_claims_in_one_call(app, make_rig):
     job = _nothing(app)
     job.enqueue_many([{}] * 4)
     driver = make_rig(slots=2)
@@ -95,7 +95,9 @@ def test_leases_are_kept_of_what_runs_and_of_what_is_in_line(app, clock, make_ri
     assert [driver.message(id) for id in ids] == [None, None]
 
 
-def test_without_a_turn_in_time_the_lease_is_lost_and_the_result_is_not_told(app, clock, make_rig):
+def test_without_an_iteration_in_time_the_lease_is_lost_and_the_result_is_not_reported(
+    app, clock, make_rig
+):
     sent = _nothing(app).enqueue()
     late, other = make_rig(slots=1), make_rig(slots=1)
     late.turn()

@@ -25,7 +25,7 @@ class Circuit(AnswerRecord, frozen=True, omit_defaults=True):
     hash: Annotated[str, about("The circuit's id: the Murmur3-128 of its pattern.")]
     pattern: Annotated[str, about("The pattern of its route, or the route named by its jobs.")]
     state: Annotated[CircuitState, about("Closed, open or half-open.")]
-    fail_ratio: Annotated[int, about("The percentage of failures among its samples.")]
+    fail_ratio: Annotated[int, about("The percentage of failures among its outcomes.")]
     held: Annotated[int, about("How many queues it holds, including those awaiting unhold.")]
     is_forced: Annotated[bool, about("True if an operator opened it.")]
     reopened: Annotated[int, about("How many consecutive probes have failed.")]
@@ -69,7 +69,7 @@ class Minute(AnswerRecord, frozen=True):
 
 
 class Minutes(AnswerRecord, frozen=True):
-    minutes: Annotated[list[Minute], about("Minutes that have samples, oldest first.")]
+    minutes: Annotated[list[Minute], about("Minutes that have outcomes, oldest first.")]
 
 
 class Closed(AnswerRecord, frozen=True):

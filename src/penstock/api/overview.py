@@ -20,7 +20,7 @@ from penstock.api.queues import Counts, Totals
 from penstock.domain.errors import StoreUnavailable
 from penstock.domain.queue import problem
 from penstock.domain.queue.problem import Problem, QueueSnapshot, TransactionKind
-from penstock.domain.store import finding as domain_finding
+from penstock.domain.store import damage as stored
 
 
 class Stats(AnswerRecord, frozen=True):
@@ -117,7 +117,7 @@ class Damage(AnswerRecord, frozen=True):
     ]
 
     @classmethod
-    def of(cls, damage: domain_finding.Damage) -> Self:
+    def of(cls, damage: stored.Damage) -> Self:
         pages = [
             DamagedPage.copy_of(page, page=page.page_no, queues=list(page.queues))
             for page in damage.pages

@@ -73,7 +73,7 @@ class NodeQueue(msgspec.Struct, frozen=True):
 class Published(msgspec.Struct, frozen=True):
     id: str  # of the event; its messages have ids of their own
     messages: int  # how many were sent
-    duplicates: int = 0  # how many were not sent because their dedup key was held
+    duplicates: int = 0  # how many were not sent because their dedup key was taken
 
 
 def check_topic(name: str) -> str:

@@ -13,7 +13,7 @@ from penstock.domain.circuit.circuit import CircuitState
 from penstock.domain.limits import SECOND
 from penstock.domain.queue.problem import OldTransaction
 from penstock.domain.scaling.fleet_status import FleetStatus
-from penstock.domain.store.finding import Damage
+from penstock.domain.store.damage import Damage
 from penstock.runtime.pusher.tally import BUCKETS_MS, RouteTally
 from penstock.services.circuits.circuits import CircuitsOverview, CircuitView
 from penstock.services.queues import QueueView

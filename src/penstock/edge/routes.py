@@ -24,21 +24,21 @@ from penstock.wiring.broker import Broker
 from penstock.wiring.handlers import handlers_of
 
 
-def routes(broker: Broker, room: ClaimWaiter) -> list[HttpRoute]:
+def routes(broker: Broker, claims: ClaimWaiter) -> list[HttpRoute]:
     """All routes of the server."""
     limits = broker.settings.limits
     scheme = "https" if broker.settings.server.tls_cert else "http"
     found = [
-        *_hot_routes(broker, room),
-        *routes_of(handlers_of(broker, room)),
-        *_task_routes(broker, room),
+        *_hot_routes(broker, claims),
+        *routes_of(handlers_of(broker, claims)),
+        *_task_routes(broker, claims),
         *_push_routes(broker),
         *MetricsApi(
-            broker.history, room, broker.circuits, broker.pushed, broker.scaling, broker.watch
+            broker.history, claims, broker.circuits, broker.pushed, broker.scaling, broker.overview
         ).routes(),
         *HealthApi(broker.history, broker.health).routes(),
         *LiveApi(
-            broker.watch,
+            broker.overview,
             most_listeners=limits.max_listeners,
             is_still_valid=broker.keyring.is_still_valid,
             health=broker.health,
@@ -59,40 +59,40 @@ def routes(broker: Broker, room: ClaimWaiter) -> list[HttpRoute]:
             is_tls=scheme == "https",
             has_aweq=broker.settings.aweq.enabled,
         ).routes()
-    return found + _sqs_routes(broker, room, docs.home)
+    return found + _sqs_routes(broker, claims, docs.home)
 
 
-def front_routes(broker: Broker, room: ClaimWaiter, forward: Handler) -> list[HttpRoute]:
+def front_routes(broker: Broker, claims: ClaimWaiter, forward: Handler) -> list[HttpRoute]:
     """The routes that a front serves itself; `forward` serves the others in the writer."""
-    return _hot_routes(broker, room) + _sqs_routes(broker, room, forward)
+    return _hot_routes(broker, claims) + _sqs_routes(broker, claims, forward)
 
 
-def _hot_routes(broker: Broker, room: ClaimWaiter) -> list[HttpRoute]:
+def _hot_routes(broker: Broker, claims: ClaimWaiter) -> list[HttpRoute]:
     limits = broker.settings.limits
     return [
-        *_aweq_routes(broker, room),
+        *_aweq_routes(broker, claims),
         *SendApi(broker.messages, limits).routes(),
-        *ClaimApi(broker.messages, broker.directory, room, limits).routes(),
+        *ClaimApi(broker.messages, broker.directory, claims, limits).routes(),
         *ActApi(broker.messages, broker.directory, limits).routes(),
     ]
 
 
-def _sqs_routes(broker: Broker, room: ClaimWaiter, home: Handler) -> list[HttpRoute]:
+def _sqs_routes(broker: Broker, claims: ClaimWaiter, home: Handler) -> list[HttpRoute]:
     """`home`: what a browser gets at `/`."""
     if not broker.settings.sqs.enabled:
         return []
     scheme = "https" if broker.settings.server.tls_cert else "http"
-    return SqsApi(broker, room, scheme=scheme, home=home).routes()
+    return SqsApi(broker, claims, scheme=scheme, home=home).routes()
 
 
-def _aweq_routes(broker: Broker, room: ClaimWaiter) -> list[HttpRoute]:
+def _aweq_routes(broker: Broker, claims: ClaimWaiter) -> list[HttpRoute]:
     settings = broker.settings
     if not settings.aweq.enabled:
         return []
     return AweqApi(
         broker.messages,
         broker.queues,
-        room,
+        claims,
         settings=settings.aweq,
         reap_interval_ms=settings.queues.reap_interval_ms,
         limits=settings.limits,
@@ -117,7 +117,7 @@ def accepts_encoded(broker: Broker, target: bytes) -> bool:
     return settings.enabled and target.startswith(settings.paths["path"].encode() + b"/")
 
 
-def _task_routes(broker: Broker, room: ClaimWaiter) -> list[HttpRoute]:
+def _task_routes(broker: Broker, claims: ClaimWaiter) -> list[HttpRoute]:
     workers, tasks = broker.settings.workers, broker.settings.tasks
     grace_ms, limits = workers.grace_ms, broker.settings.limits
     queue = ProtocolQueue(
@@ -130,7 +130,7 @@ def _task_routes(broker: Broker, room: ClaimWaiter) -> list[HttpRoute]:
     task_api = TaskApi(
         broker.messages,
         broker.workers,
-        room,
+        claims,
         queue,
         broker.task_leases,
         broker.clock,

@@ -33,7 +33,7 @@ class StatusAnswer(msgspec.Struct, Generic[Body], frozen=True):
     status: int
 
 
-def created(answer: Body, is_new: bool) -> Body | StatusAnswer[Body]:
+def put_answer(answer: Body, is_new: bool) -> Body | StatusAnswer[Body]:
     """The answer of a PUT: 201 for what is new, otherwise 200."""
     return answer if is_new else StatusAnswer(answer, 200)
 

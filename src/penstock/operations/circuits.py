@@ -33,7 +33,7 @@ from penstock.domain.errors import CircuitNotFound
 from penstock.operations.call import Call, Handlers
 from penstock.ports.unit_of_work import Steps, Work
 from penstock.services.circuits.breaker import Breaker, ChangeOverrides
-from penstock.services.circuits.breaker import CircuitSettingsService as Settings
+from penstock.services.circuits.circuit_settings import CircuitSettingsService as Settings
 from penstock.services.circuits.circuits import CircuitService, CircuitView
 from penstock.services.circuits.details import MAX_HELD, CircuitDetails
 
@@ -64,7 +64,7 @@ class CircuitOperations:
         held, awaiting = sum(found.held.values()), found.awaiting_unhold
         if is_limited(call.caller):
             own = yield from self._details.held_among(partial(sees, call.caller))
-            views = _limited(views, own)
+            views = _limit_views(views, own)
             held, awaiting = sum(map(len, own.values())), 0
         views.sort(key=lambda view: view.circuit.pattern)
         listed = [_circuit(view, call.instant) for view in views]
@@ -106,7 +106,7 @@ class CircuitOperations:
         return _circuit((yield from self._existing(circuit)), call.instant)
 
     def _existing(self, circuit: str) -> Steps[CircuitView]:
-        found = yield from self._circuits.one(circuit)
+        found = yield from self._circuits.find(circuit)
         if found is None:
             raise CircuitNotFound(circuit)
         return found
@@ -120,13 +120,15 @@ class CircuitOperations:
         if not is_limited(call.caller):
             return found, None
         own = yield from self._details.held_among(partial(sees, call.caller))
-        views = _limited([found], own)
+        views = _limit_views([found], own)
         if not views:
             raise CircuitNotFound(found.hash)
         return views[0], own[found.hash]
 
 
-def _limited(views: Iterable[CircuitView], own: Mapping[str, Sequence[str]]) -> list[CircuitView]:
+def _limit_views(
+    views: Iterable[CircuitView], own: Mapping[str, Sequence[str]]
+) -> list[CircuitView]:
     """The circuits that hold queues of a limited key, and how many of its queues each holds."""
     return [
         replace(view, held=len(own[view.hash]), awaiting_unhold=0)

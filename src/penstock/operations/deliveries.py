@@ -112,7 +112,7 @@ class RouteOperations:
 
     def put(self, call: Call[Rules, None]) -> Steps[deliveries.Routes]:
         parsed = yield from ThreadedStep(partial(self._routes.parse, text_of(call.body.rules)))
-        yield from self._routes.keep(parsed)
+        yield from self._routes.replace(parsed)
         return deliveries.Routes.of(self._routes.table)
 
     def match(self, call: Call[None, MatchedUri]) -> Match:

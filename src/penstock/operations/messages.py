@@ -10,18 +10,19 @@ from penstock.api.manual_acts import Bulk, Buried, Changed, End, Reason, Resched
 from penstock.api.messages import Acted, Browse, Page
 from penstock.api.operation import ToInstant
 from penstock.domain.access.api_key import Role, allow, is_limited
+from penstock.domain.chunks import chunks
 from penstock.domain.datetimes import parse_instant, read_instant
 from penstock.domain.errors import InvalidRequest, MessageNotFound, PenstockError, WrongState
 from penstock.domain.limits import MAX_INSTANT
 from penstock.domain.message.history import Ending
 from penstock.domain.message.lifecycle import Message, State
-from penstock.domain.message.selection import SHOWN, BulkOrder, Pick, check_order
+from penstock.domain.message.selection import BROWSABLE, BulkRequest, Selection, check_request
 from penstock.operations.call import Call, Handlers
 from penstock.operations.paging import from_cursor, to_cursor
 from penstock.ports.unit_of_work import ParallelWork, Steps, Work
+from penstock.services.bulk.selection import MAX_SELECTED, SelectionService
 from penstock.services.message_views import Place
 from penstock.services.messages import MessageService, MessageView
-from penstock.services.selection import MAX_PICKED, SelectionService
 
 
 class MessageOperations:
@@ -43,7 +44,7 @@ class MessageOperations:
     def browse(self, call: Call[None, Browse]) -> Work[Page]:
         after: Any = from_cursor(call.query.cursor, 4)
         found = self._selection.page(
-            call.path["queue"], _pick(call.query), limit=call.query.limit, after=after
+            call.path["queue"], _selection_of(call.query), limit=call.query.limit, after=after
         )
         return found.map(
             lambda page: Page(
@@ -125,9 +126,9 @@ _AT_ONCE = 200  # messages per transaction; other writes run in between
 
 
 class BulkOperations:
-    def __init__(self, service: MessageService, picking: SelectionService) -> None:
+    def __init__(self, service: MessageService, selections: SelectionService) -> None:
         self._messages = service
-        self._picking = picking
+        self._selections = selections
 
     def handlers(self) -> Handlers:
         return {manual_acts.BULK: self.change}
@@ -136,24 +137,24 @@ class BulkOperations:
         wanted, queue = call.body, call.path["queue"]
         if (wanted.ids is None) is (wanted.where is None):
             raise InvalidRequest("give ids or where, not both")
-        pick = None if wanted.where is None else _pick(wanted.where)
-        order = BulkOrder(
+        selection = None if wanted.where is None else _selection_of(wanted.where)
+        request = BulkRequest(
             act=wanted.act,
             reason=wanted.reason,
             due_at=self._due_at(wanted),
             is_running_ok=wanted.is_running_ok,
         )
-        check_order(order, None if pick is None else pick.state)
+        check_request(request, None if selection is None else selection.state)
         absent, is_cut = 0, False
-        if pick is not None:
-            ids, is_cut = yield from self._ids(queue, pick)
+        if selection is not None:
+            ids, is_cut = yield from self._ids(queue, selection)
         else:
             assert wanted.ids is not None
-            ids = yield from self._picking.of_queue(queue, wanted.ids)
+            ids = yield from self._selections.of_queue(queue, wanted.ids)
             absent = len(set(wanted.ids)) - len(ids)
         if wanted.is_dry_run:
             return Changed(len(ids), 0, absent, is_cut)
-        changed = yield from self._act(queue, ids, order)
+        changed = yield from self._act(queue, ids, request)
         return Changed(len(ids), changed, len(ids) - changed + absent, is_cut)
 
     def _due_at(self, wanted: Bulk) -> int | None:
@@ -162,23 +163,22 @@ class BulkOperations:
         due_at = None if wanted.due_at is None else parse_instant("due_at", wanted.due_at)
         return self._messages.due_at(due_at, wanted.delay_ms)
 
-    def _ids(self, queue: str, pick: Pick) -> Steps[tuple[list[str], bool]]:
+    def _ids(self, queue: str, selection: Selection) -> Steps[tuple[list[str], bool]]:
         """Collect the ids of all matches first, because an act changes the order of the pages."""
         ids: list[str] = []
         after: Place | None = None
         while True:
-            page = yield from self._picking.ids(queue, pick, after=after)
+            page = yield from self._selections.ids(queue, selection, after=after)
             ids += page.ids
-            if page.after is None or len(ids) > MAX_PICKED:
-                return ids[:MAX_PICKED], len(ids) > MAX_PICKED
+            if page.after is None or len(ids) > MAX_SELECTED:
+                return ids[:MAX_SELECTED], len(ids) > MAX_SELECTED
             after = page.after
 
-    def _act(self, queue: str, ids: Sequence[str], order: BulkOrder) -> Steps[int]:
+    def _act(self, queue: str, ids: Sequence[str], request: BulkRequest) -> Steps[int]:
         changed = 0
-        for start in range(0, len(ids), _AT_ONCE):
-            some = ids[start : start + _AT_ONCE]
+        for some in chunks(ids, _AT_ONCE):
             answers = yield from ParallelWork(
-                [self._picking.act(message_id, order, queue=queue) for message_id in some]
+                [self._selections.act(message_id, request, queue=queue) for message_id in some]
             )
             for answer in answers:
                 if isinstance(answer, PenstockError):
@@ -190,11 +190,11 @@ class BulkOperations:
         return changed
 
 
-def _pick(where: Where | Browse) -> Pick:
+def _selection_of(where: Where | Browse) -> Selection:
     """Raises InvalidRequest, also for states of finished messages."""
-    if where.state not in SHOWN:
+    if where.state not in BROWSABLE:
         raise InvalidRequest("state is ready, waiting, leased or dead")
-    return Pick(
+    return Selection(
         state=State(where.state),
         kind=where.kind,
         tag=where.tag,

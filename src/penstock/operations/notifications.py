@@ -34,14 +34,14 @@ from penstock.ports.unit_of_work import Steps, Work
 from penstock.services.messages import MessageService, MessageView
 from penstock.services.notifications import (
     FUTURE,
-    HELD,
+    LEASED,
     LIVE,
     NotificationFilter,
     NotificationPage,
     NotificationService,
 )
 
-_STATES = {"future": FUTURE, "leased": HELD, "live": LIVE}
+_STATES = {"future": FUTURE, "leased": LEASED, "live": LIVE}
 
 
 class NotificationOperations:

@@ -43,16 +43,16 @@ class OverviewOperations:
     def __init__(
         self,
         history: HistoryService,
-        watch: OverviewService,
-        drawing: Graphs,
+        overview: OverviewService,
+        graphs: Graphs,
         routes: RouteService,
         claims: WaitingCounts,
         *,
         version: str,
     ) -> None:
         self._history = history
-        self._watch = watch
-        self._graphs = drawing
+        self._overview = overview
+        self._graphs = graphs
         self._routes = routes
         self._claims = claims
         self._version = version
@@ -84,15 +84,15 @@ class OverviewOperations:
         limit, instant = call.query.limit, call.instant
         found = [
             QueueProblems.of(wrong.snapshot, wrong.problems, instant)
-            for wrong in (yield from self._watch.problems())
+            for wrong in (yield from self._overview.problems())
             if sees(call.caller, wrong.snapshot.queue.name)
         ]
         if (
             "*" not in call.caller.queues
         ):  # routes belong to no queue, and damage may name queues that the caller may not see
             return Problems(problems=found[:limit], is_cut=len(found) > limit)
-        hanging = yield from self._watch.hanging()
-        old = yield from self._watch.old_transactions()
+        hanging = yield from self._overview.hanging()
+        old = yield from self._overview.old_transactions()
         damage = self._history.damage()
         return Problems(
             problems=found[:limit],

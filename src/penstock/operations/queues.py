@@ -11,9 +11,9 @@ from penstock.api.queues import Cancelled, ListQueues, Queue, Redrive, Redriven,
 from penstock.domain.access.api_key import Caller, Role, allow, sees
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.queue.queue import QueueSettings, check_name
-from penstock.operations.call import Call, Handlers, StatusAnswer, created
+from penstock.operations.call import Call, Handlers, StatusAnswer, put_answer
 from penstock.ports.unit_of_work import Steps, Work
-from penstock.services.moves import MoveService
+from penstock.services.bulk.moves import MoveService
 from penstock.services.queues import QueueService, QueueView
 
 
@@ -61,7 +61,7 @@ class QueueOperations:
     def put(self, call: Call[QueueSettings, None]) -> Work[Queue | StatusAnswer[Queue]]:
         allow_dead_letters(call.caller, call.body.dead_letter_queue)
         put = self._queues.put(call.path["queue"], call.body, only_new=call.only_new)
-        return put.map(lambda done: created(_queue(done.view, call), done.is_new))
+        return put.map(lambda done: put_answer(_queue(done.view, call), done.is_new))
 
     def change(self, call: Call[dict[str, Any], None]) -> Work[Queue]:
         allow_dead_letters(call.caller, call.body.get("dead_letter_queue"))
@@ -83,7 +83,7 @@ class QueueOperations:
 
     def resume(self, call: Call[None, None]) -> Work[Queue]:
         resumed = self._queues.pause(call.path["queue"], is_paused=False)
-        return resumed.map(lambda view: _resumed(view, call))
+        return resumed.map(lambda view: _with_note(view, call))
 
     def unhold(self, call: Call[None, None]) -> Work[Queue]:
         return self._queues.unhold(call.path["queue"]).map(lambda view: _queue(view, call))
@@ -112,7 +112,7 @@ def _queue(view: QueueView, call: Call[Any, Any]) -> Queue:
     return Queue.of(view.queue, view.counts, call.instant, oldest_ready_at=view.oldest_ready_at)
 
 
-def _resumed(view: QueueView, call: Call[Any, Any]) -> Queue:
+def _with_note(view: QueueView, call: Call[Any, Any]) -> Queue:
     queue = view.queue
     if queue.held_by is None:
         return _queue(view, call)

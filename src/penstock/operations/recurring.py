@@ -56,7 +56,7 @@ class RecurringOperations:
         wanted = call.body
         allow(call.caller, Role.OPERATE, check_name(wanted.queue))
         with suppress(ScheduleNotFound):  # the caller also needs the role for its present queue
-            yield from self._allowed(call, Role.OPERATE)
+            yield from self._schedule(call, Role.OPERATE)
         schedule = yield from self._recurring.declare(
             call.path["schedule"],
             rhythm_of(wanted),
@@ -79,26 +79,26 @@ class RecurringOperations:
         return Retired(retired=retired)
 
     def get(self, call: Call[None, None]) -> Steps[recurring.Recurring]:
-        return _answer(call, (yield from self._allowed(call, Role.READ)))
+        return _answer(call, (yield from self._schedule(call, Role.READ)))
 
     def remove(self, call: Call[None, None]) -> Steps[None]:
-        schedule = yield from self._allowed(call, Role.OPERATE)
+        schedule = yield from self._schedule(call, Role.OPERATE)
         yield from self._recurring.remove(schedule.name)
 
     def pause(self, call: Call[None, None]) -> Steps[recurring.Recurring]:
-        schedule = yield from self._allowed(call, Role.OPERATE)
+        schedule = yield from self._schedule(call, Role.OPERATE)
         return _answer(call, (yield from self._recurring.pause(schedule.name)))
 
     def resume(self, call: Call[None, None]) -> Steps[recurring.Recurring]:
-        schedule = yield from self._allowed(call, Role.OPERATE)
+        schedule = yield from self._schedule(call, Role.OPERATE)
         return _answer(call, (yield from self._recurring.resume(schedule.name)))
 
     def run(self, call: Call[None, None]) -> Steps[Run]:
-        schedule = yield from self._allowed(call, Role.OPERATE)
+        schedule = yield from self._schedule(call, Role.OPERATE)
         return Run(id=(yield from self._recurring.run_now(schedule.name)))
 
     def preview(self, call: Call[None, recurring.Count]) -> Steps[Instants]:
-        schedule = yield from self._allowed(call, Role.READ)
+        schedule = yield from self._schedule(call, Role.READ)
         instants = yield from self._recurring.preview(schedule.rhythm, count=call.query.count)
         return Instants(instants=[call.instant(at) for at in instants])
 
@@ -106,7 +106,7 @@ class RecurringOperations:
         instants = yield from self._recurring.preview(rhythm_of(call.body), count=call.body.count)
         return Instants(instants=[call.instant(at) for at in instants])
 
-    def _allowed(self, call: Call[Any, Any], role: Role) -> Steps[Schedule]:
+    def _schedule(self, call: Call[Any, Any], role: Role) -> Steps[Schedule]:
         """The schedule, if the caller has the role for its queue."""
         schedule = yield from self._recurring.get(call.path["schedule"])
         allow(call.caller, role, schedule.template.queue)

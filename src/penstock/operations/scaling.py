@@ -87,7 +87,7 @@ class ScalingOperations:
 
     def _visible(self, call: Call[Any, Any]) -> Steps[FleetStatus]:
         """The fleet; raises FleetNotFound, also if the caller may not see it."""
-        status = yield from self._scaling.one(call.path["fleet"])
+        status = yield from self._scaling.get(call.path["fleet"])
         if not _sees(call.caller, status):
             raise FleetNotFound(status.name)
         return status

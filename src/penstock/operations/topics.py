@@ -12,7 +12,7 @@ from penstock.domain.errors import TopicNotFound
 from penstock.domain.limits import Limits
 from penstock.domain.message.draft import Draft
 from penstock.domain.topic import check_topic, queue_name
-from penstock.operations.call import Call, Handlers, StatusAnswer, created
+from penstock.operations.call import Call, Handlers, StatusAnswer, put_answer
 from penstock.operations.drafts import draft_of
 from penstock.operations.paging import check_batch
 from penstock.operations.queues import allow_dead_letters
@@ -48,7 +48,7 @@ class TopicOperations:
 
     def put(self, call: Call[None, None]) -> Work[topics.Topic | StatusAnswer[topics.Topic]]:
         put = self._bus.put(_name(call, Role.OPERATE))
-        return put.map(lambda done: created(_topic(call, done.view), done.is_new))
+        return put.map(lambda done: put_answer(_topic(call, done.view), done.is_new))
 
     def page(self, call: Call[None, topics.ListTopics]) -> Work[topics.Topics]:
         limit = call.query.limit
@@ -81,7 +81,9 @@ class TopicOperations:
             topic, name, kinds=wanted.kinds, dispatch=wanted.dispatch, settings=wanted.settings
         )
         return subscribed.map(
-            lambda done: created(Subscription.copy_of(done.subscription, call.instant), done.is_new)
+            lambda done: put_answer(
+                Subscription.copy_of(done.subscription, call.instant), done.is_new
+            )
         )
 
     def subscription(self, call: Call[None, None]) -> Work[Subscription]:

@@ -61,13 +61,13 @@ class WorkerOperations:
         worker = yield from self._workers.get(call.path["worker"])
         for queue in worker.queues:
             allow(call.caller, Role.READ, queue)
-        held = yield from self._workers.leases_of(worker)
-        leases = [
+        leases = yield from self._workers.leases_of(worker)
+        shown = [
             Lease.of(one.message, one.queue, call.instant)
-            for one in held
+            for one in leases
             if sees(call.caller, one.queue)
         ]
-        return Worker.of(worker, call.instant, leases=leases)
+        return Worker.of(worker, call.instant, leases=shown)
 
     def alive(self, call: Call[None, None]) -> Steps[bool]:
         return (yield from self._beat(call)) is not None
@@ -88,9 +88,9 @@ class WorkerOperations:
         worker = yield from self._workers.get(call.path["worker"])
         _allow(call.caller, Role.CONSUME, worker)
         yield from self._workers.leave(worker.id)
-        held = yield from self._workers.leases_of(worker)
-        if held:
-            yield self._workers.act_on([lease.message for lease in held], Verb.RELEASE)
+        leases = yield from self._workers.leases_of(worker)
+        if leases:
+            yield self._workers.act_on([lease.message for lease in leases], Verb.RELEASE)
 
     def _beat(self, call: Call[None, None]) -> Steps[domain.Worker | None]:
         worker_id = call.path["worker"]

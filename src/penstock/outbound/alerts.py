@@ -21,7 +21,7 @@ class LoggedAlerts:
 
 
 class EndpointAlerts:
-    """Posts the alert; chats show its `text`, the other fields are for programs."""
+    """Posts the alert; chat services show its `text`, the other fields are for programs."""
 
     def __init__(self, url: str, sender: Sender) -> None:
         self._url = url

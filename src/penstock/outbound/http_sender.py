@@ -164,13 +164,13 @@ class HttpSender:
             then(_ABORTED)
             raise
         except TimeoutError:
-            then(self._failed(began, f"no answer within {request.timeout_ms} ms"))
+            then(self._failure(began, f"no answer within {request.timeout_ms} ms"))
         except (aiohttp.ClientError, OSError, ValueError) as error:
             self._log_refusal(error)
-            then(self._failed(began, _text(error)))
+            then(self._failure(began, _text(error)))
         except Exception as error:  # without a response its queue would wait forever
             _log.exception("a request to %s failed", request.url)
-            then(self._failed(began, _text(error)))
+            then(self._failure(began, _text(error)))
 
     def _log_refusal(self, error: Exception) -> None:
         """Log each address once: a delivery is retried every few seconds until it expires."""
@@ -216,7 +216,7 @@ class HttpSender:
                 excerpt=None if answer.ok else _excerpt(body),
             )
 
-    def _failed(self, began: int, why: str) -> PushResponse:
+    def _failure(self, began: int, why: str) -> PushResponse:
         return PushResponse(took_ms=self._clock.now() - began, error=why)
 
 
@@ -261,12 +261,12 @@ def _is_unanswered(error: aiohttp.ClientConnectionError) -> bool:
 
 def _text(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientConnectorError):
-        return _not_connected(error)
+        return _connect_error(error)
     text = str(error) or type(error).__name__
     return text if isinstance(error, OSError) else f"{type(error).__name__}: {text}"
 
 
-def _not_connected(error: aiohttp.ClientConnectorError) -> str:
+def _connect_error(error: aiohttp.ClientConnectorError) -> str:
     cause: Exception = getattr(error, "os_error", error)
     if isinstance(cause, AddressDenied):
         return str(cause)

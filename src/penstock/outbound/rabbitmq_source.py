@@ -104,16 +104,18 @@ class RabbitLoad(LoadSource):
     async def _sample(self, session: Session, queue: str, indicator: str | None) -> Sample:
         path = f"queues/{self._vhost}/{quote(queue, safe='')}"
         found = await self._get(session, path, {"columns": _LOAD}, _Queue, missing=queue)
-        staged = () if indicator is None else await self._staged(session, queue, indicator)
+        staged = () if indicator is None else await self._read_staged(session, queue, indicator)
         return Sample(
-            ready=self._known(found.messages_ready, queue),
+            ready=self._require_count(found.messages_ready, queue),
             leased=found.messages_unacknowledged,
             consume_rate=found.rates.deliver_get_details.rate,
             publish_rate=found.rates.publish_details.rate,
             staged=staged,
         )
 
-    async def _staged(self, session: Session, queue: str, indicator: str) -> tuple[Staged, ...]:
+    async def _read_staged(
+        self, session: Session, queue: str, indicator: str
+    ) -> tuple[Staged, ...]:
         # autoscale-workload-rabbit does not escape names, so that a dot matches any character.
         params: dict[str, str | int] = {
             "name": f"^{re.escape(queue + indicator)}.+$",
@@ -133,7 +135,7 @@ class RabbitLoad(LoadSource):
             for one in found
         )
 
-    def _known(self, ready: int | None, queue: str) -> int:
+    def _require_count(self, ready: int | None, queue: str) -> int:
         if ready is None:
             raise self._http.trouble(f"it has no figures for queue {queue!r} yet")
         return ready

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from penstock.domain.errors import FleetsRefused, QueueUnknown, SourceUnavailable
 from penstock.domain.optional_parts import not_installed
-from penstock.domain.scaling.counter_rates import Measured, measure
+from penstock.domain.scaling.counter_rates import CounterReading, measure
 from penstock.domain.scaling.fleet_sources import RedisSource
 from penstock.domain.scaling.recommendation import Sample
 from penstock.outbound.http_source import read_secret
@@ -42,7 +42,7 @@ class RedisLoad(LoadSource):
         self._retry: Any = Retry(NoBackoff(), 0)
         self._name = name
         self._spec = spec
-        self._last: dict[str, Measured] = {}  # by stream
+        self._last: dict[str, CounterReading] = {}  # by stream
         self._lock = threading.Lock()
 
     def read(self, queue: str, staging_indicator: str | None, *, now: int) -> Sample:
@@ -90,7 +90,7 @@ class RedisLoad(LoadSource):
                 return dict(group)
         raise QueueUnknown(f"{self._where()}: stream {queue!r} has no group {self._spec.group!r}")
 
-    def _rates(self, queue: str, read: int | None, added: int | None, now: int) -> Measured:
+    def _rates(self, queue: str, read: int | None, added: int | None, now: int) -> CounterReading:
         with self._lock:
             found = measure(
                 self._last.get(queue),

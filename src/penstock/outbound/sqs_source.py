@@ -16,6 +16,7 @@ import aiohttp
 import msgspec
 from yarl import URL
 
+from penstock.domain.access.aws_signature import signing_key
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import QueueUnknown
 from penstock.domain.scaling.fleet_sources import SqsSource
@@ -61,9 +62,7 @@ def signed_headers(
     canonical = f"POST\n{path}\n\n{''.join(lines)}\n{signed}\n{hashed}"
     scope = f"{date}/{region}/{service}/aws4_request"
     digest = hashlib.sha256(canonical.encode()).hexdigest()
-    key = f"AWS4{who.secret_key}".encode()
-    for part in scope.split("/"):
-        key = hmac.digest(key, part.encode(), "sha256")
+    key = signing_key(who.secret_key, date=date, region=region, service=service)
     signature = hmac.digest(key, f"{_ALGORITHM}\n{at}\n{scope}\n{digest}".encode(), "sha256").hex()
     credential = f"{who.access_key}/{scope}"
     return {

@@ -8,26 +8,25 @@ from typing import Protocol
 from penstock.domain.circuit.circuit import Circuit, CircuitState, HeldQueue, RequestOutcome
 from penstock.domain.circuit.outcome_window import Batch, OutcomeWindows
 from penstock.domain.document import Document, Latest
-from penstock.domain.queue.queue import Queue
 
 
 class CircuitStore(Protocol):
-    """Circuits by hash.  Lock them with `to_change` before changing them."""
+    """Circuits by hash.  Lock them with `lock` before changing them."""
 
     def find(self, hashes: Sequence[str]) -> dict[str, Circuit]:
         """The circuits that exist."""
         ...
 
     def all(self) -> dict[str, Circuit]: ...
-    def to_change(self, hashes: Iterable[str]) -> dict[str, Circuit]:
+    def lock(self, hashes: Iterable[str]) -> dict[str, Circuit]:
         """The circuits that exist, locked until the end of this transaction."""
         ...
 
-    def to_change_in(self, states: Sequence[CircuitState]) -> dict[str, Circuit]:
+    def lock_in(self, states: Sequence[CircuitState]) -> dict[str, Circuit]:
         """All circuits in these states, likewise."""
         ...
 
-    def to_note(self, patterns: Mapping[str, str]) -> dict[str, Circuit]:
+    def lock_or_add(self, patterns: Mapping[str, str]) -> dict[str, Circuit]:
         """The same, by hash; unknown circuits are added as closed."""
         ...
 
@@ -41,7 +40,7 @@ class CircuitStore(Protocol):
         """The parts of the windows that recording these batches can change."""
         ...
 
-    def save_windows(self, lines: Mapping[str, OutcomeWindows]) -> None:
+    def save_windows(self, windows: Mapping[str, OutcomeWindows]) -> None:
         """Save windows after outcomes were recorded."""
         ...
 
@@ -142,7 +141,7 @@ class DocumentStore(Protocol):
         """The same, with the version of a removed document, for callers that cache it."""
         ...
 
-    def to_change(self, name: str, *, now: int) -> Document | None:
+    def lock(self, name: str, *, now: int) -> Document | None:
         """The same, locked until the end of this transaction, whether it exists or not."""
         ...
 
@@ -157,10 +156,6 @@ class DeliveryStore(Protocol):
 
     def queues_with_ready(self) -> list[int]:
         """Numbers of all queues with ready messages that are neither paused nor held."""
-        ...
-
-    def queues(self, queue_nos: Sequence[int]) -> list[Queue]:
-        """The queues that exist, in any order."""
         ...
 
     def end_backoff(self, queue_nos: Sequence[int], *, now: int) -> list[int]:

@@ -13,7 +13,7 @@ import msgspec
 
 from penstock.domain import errors
 from penstock.domain.errors import PenstockError
-from penstock.domain.store.finding import PartTrouble
+from penstock.domain.node_part import PartTrouble
 from penstock.ports.store import Claim, Claimed
 from penstock.ports.ticket import Ticket
 

@@ -15,11 +15,11 @@ from penstock.domain.worker import Worker
 class WorkerStore(Protocol):
     def add(self, worker: Worker) -> None: ...
     def find(self, worker_id: str) -> Worker | None: ...
-    def to_change(self, worker_id: str) -> Worker | None:
+    def lock(self, worker_id: str) -> Worker | None:
         """The worker, locked until the end of this transaction."""
         ...
 
-    def to_lose(self, worker_id: str, *, now: int) -> Worker | None:
+    def lock_overdue(self, worker_id: str, *, now: int) -> Worker | None:
         """The same, but None unless it is overdue, or while another node has it locked."""
         ...
 
@@ -40,7 +40,7 @@ class WorkerStore(Protocol):
         """Remove workers that were gone before this instant."""
         ...
 
-    def held(
+    def leases(
         self, worker_ids: Sequence[str], *, queues: Sequence[str] | None, limit: int
     ) -> list[Message]:
         """Their leases in these queues (None: in all), by queue and end of lease."""

@@ -38,7 +38,7 @@ class FleetRegistry(Protocol):
         """Raises StoreUnavailable."""
         ...
 
-    def holding(self, worker_ids: Sequence[str]) -> dict[str, int]:
+    def lease_counts(self, worker_ids: Sequence[str]) -> dict[str, int]:
         """How many leases each worker holds; counting may stop once a worker is clearly busy."""
         ...
 

@@ -20,10 +20,10 @@ from penstock.domain.message.history import Attempt, Ending, HistoryFilter
 from penstock.domain.message.lease import LeaseAct
 from penstock.domain.message.lifecycle import Content, Message, State
 from penstock.domain.message.move_task import MoveTask
-from penstock.domain.message.selection import Pick
+from penstock.domain.message.selection import Selection
 from penstock.domain.queue.queue import Counts, Queue, QueueSettings
 from penstock.domain.schedule.schedule import Schedule
-from penstock.domain.store.finding import Damage
+from penstock.domain.store.damage import Damage
 from penstock.ports.archive import ArchiveStore, RestoreStore
 from penstock.ports.circuits import CircuitStore, DeliveryStore, DocumentStore, DutyStore
 from penstock.ports.overview import MinuteCounterStore, OverviewStore
@@ -126,7 +126,7 @@ class QueueStore(Protocol):
         """Raises QueueNotFound."""
         ...
 
-    def find_to_change(self, name: str) -> Queue | None:
+    def lock(self, name: str) -> Queue | None:
         """The queue, locked until the end of this transaction."""
         ...
 
@@ -149,13 +149,13 @@ class QueueStore(Protocol):
         """
         ...
 
-    def some(self, queue_nos: Sequence[int]) -> list[Queue]:
+    def by_numbers(self, queue_nos: Sequence[int]) -> list[Queue]:
         """The queues of these numbers, without removed ones."""
         ...
 
     def counts(self, queue_nos: Sequence[int]) -> dict[int, Counts]: ...
     def total(self) -> Counts: ...
-    def number_of(self) -> int: ...
+    def count(self) -> int: ...
     def oldest_ready_at(self, queue_no: int) -> int | None: ...
     def claimable(self, queue_nos: Sequence[int]) -> list[Claimable]:
         """The queues with something to claim, now or later, without held ones."""
@@ -167,14 +167,14 @@ class MessageStore(Protocol):
     def by_numbers(self, message_nos: Sequence[int]) -> list[Message]: ...
     def content(self, message: Message) -> Content | None: ...
     def browse(self, wanted: Browse) -> list[Message]: ...
-    def scan_page(self, wanted: Browse, pick: Pick, *, length: int) -> ScannedPage:
+    def scan_page(self, wanted: Browse, selection: Selection, *, length: int) -> ScannedPage:
         """Search this many messages for matches; the cost does not depend on how many match."""
         ...
 
     def change(
-        self, message_id: str, how: Callable[[Message, Queue], Message], *, now: int
+        self, message_id: str, change: Callable[[Message, Queue], Message], *, now: int
     ) -> Message:
-        """Apply an operator's change; raises MessageNotFound, and what `how` raises."""
+        """Apply an operator's change; raises MessageNotFound, and what `change` raises."""
         ...
 
     def redrive(self, queue_no: int, *, to: int | None, limit: int, now: int) -> int: ...
@@ -244,11 +244,11 @@ class MoveStore(Protocol):
         ...
 
     def find(self, task_id: str) -> MoveTask | None: ...
-    def to_change(self, task_id: str) -> MoveTask | None:
+    def lock(self, task_id: str) -> MoveTask | None:
         """Locked until the end of this transaction."""
         ...
 
-    def to_advance(self, task_id: str) -> MoveTask | None:
+    def lock_active(self, task_id: str) -> MoveTask | None:
         """The same, but None if it has ended or another node has it locked."""
         ...
 
@@ -267,7 +267,7 @@ class MoveStore(Protocol):
         """Whether nothing is left that the task could move."""
         ...
 
-    def stranded(self, task: MoveTask, *, now: int) -> str | None:
+    def why_left(self, task: MoveTask, *, now: int) -> str | None:
         """Why messages that should have gone back to their queues were left; None: none were."""
         ...
 
@@ -282,11 +282,11 @@ class ScheduleStore(Protocol):
     def save(self, schedule: Schedule) -> None: ...
     def remove(self, name: str) -> bool: ...
     def find(self, name: str) -> Schedule | None: ...
-    def to_change(self, name: str) -> Schedule | None:
+    def lock(self, name: str) -> Schedule | None:
         """Locked until the end of this transaction."""
         ...
 
-    def to_fire(self, name: str, *, now: int) -> Schedule | None:
+    def lock_due(self, name: str, *, now: int) -> Schedule | None:
         """The same, but None if it is not due or another node has it locked."""
         ...
 

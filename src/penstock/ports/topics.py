@@ -55,7 +55,7 @@ class TopicStore(Protocol):
         """Must be the first statement of a transaction that publishes."""
         ...
 
-    def queues_of(self, queue_nos: set[int]) -> dict[int, Queue]:
+    def queues_by_numbers(self, queue_nos: set[int]) -> dict[int, Queue]:
         """Many queues at once."""
         ...
 
@@ -109,6 +109,6 @@ class TaggedMessages(Protocol):
         """Cancel queued messages of one queue, up to the limit; returns how many."""
         ...
 
-    def rewrite(self, message_id: str, how: Rewrite, *, now: int) -> Message:
+    def rewrite(self, message_id: str, change: Rewrite, *, now: int) -> Message:
         """Apply a pure change to a message and its content; raises MessageNotFound."""
         ...

@@ -13,16 +13,16 @@ from typing import Protocol
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
 from penstock.ports.ticket import Ticket
 from penstock.runtime.loop import Duty
-from penstock.services.circuits.circuits import CircuitService, Ticked
+from penstock.services.circuits.circuits import CircuitService, TickResult
 from penstock.services.circuits.held_queues import HeldQueues
 
-LOOK_MS = 1_000
+CHECK_MS = 1_000
 
 _log = logging.getLogger("penstock.circuits")
 
 
 class Tick(Protocol):
-    def __call__(self, *, now: int) -> Ticket[Ticked]: ...
+    def __call__(self, *, now: int) -> Ticket[TickResult]: ...
 
 
 class CircuitDuty:
@@ -45,13 +45,13 @@ class CircuitDuty:
         if task != self._known:  # as in gateleen, new settings restart the interval
             self._known, self._next_at = task, 0
         if not task.enabled:
-            return now + LOOK_MS
+            return now + CHECK_MS
         if self._next_at <= now:
             ticked = self._do(now=now).result()
             self._next_at = ticked.next_at
             if ticked.done:
                 _log.info("%s: %d", self.name, ticked.done)
-        return min(max(self._next_at, now + 1), now + LOOK_MS)
+        return min(max(self._next_at, now + 1), now + CHECK_MS)
 
 
 class IdleHolds:
@@ -66,7 +66,7 @@ class IdleHolds:
         unheld = self._held_queues.release_idle()
         if unheld:
             _log.info("unheld %d queues that no circuit would have unheld", unheld)
-        return now + LOOK_MS
+        return now + CHECK_MS
 
 
 def circuit_duties(circuits: CircuitService) -> Sequence[Duty]:

@@ -12,14 +12,14 @@ from penstock.domain.message import move_task as move
 from penstock.domain.store.store_time import MAX_CARRY_MS, difference_text, instant_text
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
-from penstock.services.moves import MoveService
+from penstock.services.bulk.moves import MoveService
 from penstock.services.recurring import RecurringService
 
 _recurring_log = logging.getLogger("penstock.recurring")
 _clock_log = logging.getLogger("penstock.clock")
 
 _AT_ONCE = 100  # schedules
-_LOOK_MS = 1_000  # longest interval: other processes declare and change schedules too
+_CHECK_MS = 1_000  # longest interval: other processes declare and change schedules too
 _CHUNK = 500
 _CHUNKS_PER_TICK = 20  # then other duties run; the next tick does the rest
 
@@ -181,7 +181,7 @@ class ScheduleDuty:
                 self._fire(name, now)
             last = due[-1]
         next_at = self._recurring.next_at(now=now).result()
-        soon = now + _LOOK_MS
+        soon = now + _CHECK_MS
         return soon if next_at is None else min(soon, next_at)
 
     def _fire(self, name: str, now: int) -> None:

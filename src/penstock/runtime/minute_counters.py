@@ -1,6 +1,6 @@
 """The sampler stores the counters of queues, once a minute per cluster.
 
-It samples queues that have changed since its last look, and all queues after a start and once a
+It samples queues that have changed since it last checked, and all queues after a start and once a
 day, so that the latest sample of a quiet queue never gets old enough to be pruned.  If history is
 archived, it also samples every queue that is not empty, because in the lake a minute without a row
 means an empty queue.
@@ -8,10 +8,11 @@ means an empty queue.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
+from penstock.domain.chunks import chunks
 from penstock.domain.limits import DAY, HOUR, MINUTE
 from penstock.domain.queue.minute_counters import (
     ALL,
@@ -24,7 +25,7 @@ from penstock.domain.queue.queue import Counts
 from penstock.ports.store import Session, Store
 from penstock.runtime.duties import read_prunable_rows
 
-_AT_WORK_MS = 5_000  # other nodes leave a minute to the first one for this long
+_CLAIM_MS = 5_000  # other nodes leave a minute to the first one for this long
 _CHUNK = 500  # queues per transaction
 _MAX_TIMES = 20_000  # finished messages read per minute, for latencies
 _TIMES_PER_QUEUE = (20, 1_000)  # … of one queue, at least and at most
@@ -41,14 +42,14 @@ class Sampler:
         self._duty = "lake sampler" if is_archived else self.name
         self._marks: dict[int, int] = {}
         self._done: dict[int, int] = {}  # totals of what was done, to see what is new
-        self._looked_at = 0
+        self._read_at = 0
         self._timed_until = 0  # what was done before is in the samples
 
     def tick(self, now: int) -> int:
         minute_at = now - now % MINUTE
         if not self._is_done(now):
-            if not self._take(f"{self._duty} at work", _AT_WORK_MS, now):
-                return now + _AT_WORK_MS  # if that node dies, another one samples this minute
+            if not self._take(f"{self._duty} at work", _CLAIM_MS, now):
+                return now + _CLAIM_MS  # if that node exits, another one samples this minute
             if self._complete(now) and minute_at % HOUR == 0:
                 self._tidy(minute_at)
         return minute_at + MINUTE
@@ -74,23 +75,25 @@ class Sampler:
         """Sample this minute, whether or not another node has."""
         minute_at = now - now % MINUTE
         marks = self._store.read(lambda s: s.overview.marks()).result()
-        if minute_at // DAY != self._looked_at // DAY:
+        if minute_at // DAY != self._read_at // DAY:
             self._marks = {}
         changed = {no for no, mark in marks.items() if mark != self._marks.get(no)}
         all_times: list[tuple[int, int]] = []
         # Includes messages done after the minute's end: their queue may not change in the next one.
         span = (max(self._timed_until, minute_at - MINUTE), now + 1)
         limit = _share(len(changed))
-        for nos in _chunks([no for no in marks if self._is_archived or no in changed]):
-            samples, times = self._store.read(self._look(nos, minute_at, span, limit)).result()
+        for nos in chunks([no for no in marks if self._is_archived or no in changed], _CHUNK):
+            samples, times = self._store.read(
+                self._read_counters(nos, minute_at, span, limit)
+            ).result()
             all_times += times
             samples = [s for s in samples if s.queue_no in changed or not s.is_empty]
             self._store.write(_add(samples, at=now, is_for_lake=self._is_archived)).result()
         total = self._store.read(lambda s: _total(s, minute_at, all_times)).result()
         self._store.write(_add([total], at=now, is_for_lake=False)).result()
-        self._marks, self._looked_at, self._timed_until = marks, minute_at, span[1]
+        self._marks, self._read_at, self._timed_until = marks, minute_at, span[1]
 
-    def _look(
+    def _read_counters(
         self, nos: Sequence[int], minute_at: int, span: tuple[int, int], limit: int
     ) -> Callable[[Session], tuple[list[MinuteCounters], list[tuple[int, int]]]]:
         def do(session: Session) -> tuple[list[MinuteCounters], list[tuple[int, int]]]:
@@ -126,10 +129,6 @@ class Sampler:
 def _share(queues: int) -> int:
     least, most = _TIMES_PER_QUEUE
     return max(least, min(most, _MAX_TIMES // max(1, queues)))
-
-
-def _chunks(nos: Sequence[int]) -> Iterable[Sequence[int]]:
-    return (nos[start : start + _CHUNK] for start in range(0, len(nos), _CHUNK))
 
 
 def _total(session: Session, minute_at: int, times: Sequence[tuple[int, int]]) -> MinuteCounters:

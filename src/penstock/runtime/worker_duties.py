@@ -7,9 +7,9 @@ import logging
 from penstock.domain.errors import NotFound, QueueNotEmpty
 from penstock.domain.message.lease import Verb
 from penstock.domain.worker import Worker, describe_lost
-from penstock.services.bus import Abandoned, Bus
+from penstock.services.bus import AbandonedQueue, Bus
 from penstock.services.queues import QueueService
-from penstock.services.workers import MAX_HELD, WorkerService
+from penstock.services.workers import MAX_LEASES, WorkerService
 
 _log = logging.getLogger("penstock.workers")
 _topics_log = logging.getLogger("penstock.bus")
@@ -32,20 +32,20 @@ class WorkerReaper:
         if self._workers.has_overdue(now=now).result():
             self._workers.lose_overdue(now=now).result()
         is_done = True
-        for worker in self._workers.lately_lost(now=now).result():
-            is_done &= self._give_back(worker)
+        for worker in self._workers.recently_lost(now=now).result():
+            is_done &= self._release(worker)
         return now + (self._every_ms if is_done else 1)
 
-    def _give_back(self, worker: Worker) -> bool:
+    def _release(self, worker: Worker) -> bool:
         """Release its leases; returns whether none is left."""
         for _ in range(_CHUNKS_PER_TICK):
-            held = [lease.message for lease in self._workers.leases_of(worker).result()]
-            if not held:
+            leases = [lease.message for lease in self._workers.leases_of(worker).result()]
+            if not leases:
                 return True
             text = describe_lost(worker)
-            _log.warning("%s; releasing %d of its leases", text, len(held))
-            self._workers.act_on(held, Verb.CRASH, text=text).result()
-            if len(held) < MAX_HELD:
+            _log.warning("%s; releasing %d of its leases", text, len(leases))
+            self._workers.act_on(leases, Verb.CRASH, text=text).result()
+            if len(leases) < MAX_LEASES:
                 return True
         return False
 
@@ -69,7 +69,7 @@ class WorkerQueueReaper:
                 continue
         return now + (self._every_ms if is_done else 1)
 
-    def _hand_over(self, left: Abandoned, now: int) -> bool:
+    def _hand_over(self, left: AbandonedQueue, now: int) -> bool:
         if left.to is not None:
             for _ in range(_CHUNKS_PER_TICK):
                 moved = self._bus.hand_over_some(left, now=now).result()

@@ -172,7 +172,7 @@ class Keyring:
         return caller
 
 
-class LoggedIn(msgspec.Struct, frozen=True):
+class OpenLogin(msgspec.Struct, frozen=True):
     caller: Caller
     token: str  # for the cookie
     page_token: str  # for the page
@@ -198,14 +198,14 @@ class LoginService:
         self._cached: dict[str, _CachedLogin] = {}  # by the hash of the token
         self.cookie = login.cookie_name(secret=store.secret)
 
-    def open(self, key: str) -> Ticket[LoggedIn]:
+    def open(self, key: str) -> Ticket[OpenLogin]:
         """Raises Unauthenticated."""
         caller = self._keyring.caller(key)
         key_id = key.split("_")[1]  # it is a known key
         token, now = self._dice.digits(_TOKEN_DIGITS), self._clock.now()
         made = Login(login.hash_token(token), key_id, now + self._valid_ms)
 
-        def do(session: Session) -> LoggedIn:
+        def do(session: Session) -> OpenLogin:
             session.logins.prune(now=now)
             session.logins.add(made)
             return _logged_in(made, token, caller)
@@ -229,16 +229,16 @@ class LoginService:
     def load(self, token: str) -> Ticket[None]:
         token_hash = login.hash_token(token)
 
-        def look(session: Session) -> None:
+        def do(session: Session) -> None:
             found = session.logins.find(token_hash)
             now = self._clock.now()
             cached = self._cached.get(token_hash)
             if cached is None or cached.until_at <= now:
                 self._remember(token_hash, _CachedLogin(found, now + FRESH_MS))
 
-        return self._store.read(look)
+        return self._store.read(do)
 
-    def find(self, token: str) -> LoggedIn | None:
+    def find(self, token: str) -> OpenLogin | None:
         """The loaded login; None: it has expired, was never opened, or its key was revoked."""
         cached = self._cached.get(login.hash_token(token))
         found = None if cached is None else cached.found
@@ -265,5 +265,5 @@ class LoginService:
         self._cached[token_hash] = cached
 
 
-def _logged_in(found: Login, token: str, caller: Caller) -> LoggedIn:
-    return LoggedIn(caller, token, login.page_token(token), found.until_at)
+def _logged_in(found: Login, token: str, caller: Caller) -> OpenLogin:
+    return OpenLogin(caller, token, login.page_token(token), found.until_at)

@@ -39,12 +39,12 @@ class PutTopic(msgspec.Struct, frozen=True):
     is_new: bool
 
 
-class Subscribed(msgspec.Struct, frozen=True):
+class SubscribeResult(msgspec.Struct, frozen=True):
     subscription: Subscription
     is_new: bool
 
 
-class Abandoned(msgspec.Struct, frozen=True):
+class AbandonedQueue(msgspec.Struct, frozen=True):
     """The queue of a worker that will no longer claim from it."""
 
     queue: str
@@ -98,7 +98,7 @@ class Bus:
         kinds: Sequence[str] = (),
         dispatch: Dispatch = Dispatch.SHARED,
         settings: QueueSettings | None = None,
-    ) -> Work[Subscribed]:
+    ) -> Work[SubscribeResult]:
         """Create or change the subscription; also the topic and the queue, if needed.
 
         It receives events that are published from now on.  `settings`: of its queue; None leaves
@@ -111,15 +111,15 @@ class Bus:
             check_settings(settings, name=queue_name)
         now = self._clock.now()
 
-        def do(session: Session) -> Subscribed:
+        def do(session: Session) -> SubscribeResult:
             queue = self._queue(session, queue_name, settings, now=now)
             session.topics.add(topic, now=now)
             topic_no = _existing(session, topic).topic_no
-            _refuse_crowd(session, topic_no, name)
+            _check_subscription_limit(session, topic_no, name)
             is_new = session.topics.subscribe(
                 topic_no, name, queue_no=queue.queue_no, kinds=wanted, dispatch=dispatch, now=now
             )
-            return Subscribed(_subscription(session, topic, name), is_new)
+            return SubscribeResult(_subscription(session, topic, name), is_new)
 
         return write(self._store, do)
 
@@ -151,12 +151,12 @@ class Bus:
         drafts: Sequence[Draft],
         *,
         node: str | None = None,
-        makes_topic: bool = False,
+        create_topic: bool = False,
     ) -> Work[list[Published]]:
         """Send each event to every matching subscription, one message each: all or none.
 
         `node`: the worker that publishes; sticky subscriptions leave the event to it.
-        `makes_topic`: create a topic that does not exist.
+        `create_topic`: create a topic that does not exist.
         Raises InvalidRequest; TopicNotFound, TooLarge and QueueFull when it runs.
         """
         topics.check_topic(topic)
@@ -171,7 +171,7 @@ class Bus:
 
         def do(session: Session) -> list[Published]:
             found = session.topics.to_publish(topic, now=now)
-            if found is None and makes_topic:
+            if found is None and create_topic:
                 session.topics.add(topic, now=now)
                 found = session.topics.find(topic)
             if found is None:
@@ -197,13 +197,15 @@ class Bus:
         node: str | None,
         now: int,
     ) -> list[NewMessage]:
-        queues = session.topics.queues_of({s.queue_no for found in goes_to for s in found})
+        queues = session.topics.queues_by_numbers({s.queue_no for found in goes_to for s in found})
         sticky = {s.queue_no: s for found in goes_to for s in found if s.dispatch is STICKY}
         worker = _claiming(session, node, now=now) if sticky else None
         if worker is not None:
             for no, subscription in sticky.items():
-                if _claims(worker, subscription.queue) and not queues[no].is_paused:
-                    queues[no] = self._own_queue(session, subscription, queues[no], worker, now=now)
+                if _claims_from(worker, subscription.queue) and not queues[no].is_paused:
+                    queues[no] = self._worker_queue(
+                        session, subscription, queues[no], worker, now=now
+                    )
         limits = self._limits
         return [
             send(
@@ -217,7 +219,7 @@ class Bus:
             for subscription in found
         ]
 
-    def _own_queue(
+    def _worker_queue(
         self,
         session: Session,
         subscription: Subscription,
@@ -233,7 +235,7 @@ class Bus:
             try:
                 found = session.queues.add(name, shared.settings, now=now)
             except QueueExists:  # the worker publishes on two threads
-                return self._own_queue(session, subscription, shared, worker, now=now)
+                return self._worker_queue(session, subscription, shared, worker, now=now)
             session.topics.add_node(
                 found.queue_no, subscription_no=subscription.subscription_no, node=worker.id
             )
@@ -242,26 +244,26 @@ class Bus:
     def _queue(
         self, session: Session, name: str, settings: QueueSettings | None, *, now: int
     ) -> Queue:
-        found = session.queues.find_to_change(name)
+        found = session.queues.lock(name)
         if found is None:
             try:
                 made = session.queues.add(name, settings or QueueSettings(), now=now)
             except QueueExists:  # another caller has just created it
                 return self._queue(session, name, settings, now=now)
-            return self._directory.keep(made)
+            return self._directory.cache(made)
         if settings is None or settings == found.settings:
             return found
         if settings.ordering is not found.settings.ordering:
             raise InvalidRequest("the ordering of a queue cannot be changed; create another queue")
         changed = session.queues.change(found.queue_no, settings=settings, now=now)
-        return self._directory.keep(changed)
+        return self._directory.cache(changed)
 
     # --- events that one worker must handle itself ---
 
-    def abandoned(self, *, now: int) -> Work[list[Abandoned]]:
+    def abandoned(self, *, now: int) -> Work[list[AbandonedQueue]]:
         """Queues of workers that are gone or draining, or whose subscription is not sticky."""
 
-        def do(session: Session) -> list[Abandoned]:
+        def do(session: Session) -> list[AbandonedQueue]:
             found = []
             for own, subscription in session.topics.node_queues():
                 is_kept = subscription is not None and subscription.dispatch is STICKY
@@ -269,12 +271,12 @@ class Bus:
                     continue
                 name = session.queues.get(own.queue_no).name
                 to = None if subscription is None else subscription.queue_no
-                found.append(Abandoned(name, own.queue_no, to))
+                found.append(AbandonedQueue(name, own.queue_no, to))
             return found
 
         return read(self._store, do)
 
-    def hand_over_some(self, left: Abandoned, *, now: int) -> Work[int]:
+    def hand_over_some(self, left: AbandonedQueue, *, now: int) -> Work[int]:
         """Move a chunk of its ready messages to the shared queue; repeat until it answers 0.
 
         Leased and delayed messages follow when they are ready; dead ones stay for inspection.
@@ -301,7 +303,7 @@ def _claiming(session: Session, node: str | None, *, now: int) -> Worker | None:
     return worker
 
 
-def _claims(worker: Worker, queue: str) -> bool:
+def _claims_from(worker: Worker, queue: str) -> bool:
     return not worker.queues or queue in worker.queues
 
 
@@ -323,7 +325,7 @@ def _published(
     return published
 
 
-def _refuse_crowd(session: Session, topic_no: int, name: str) -> None:
+def _check_subscription_limit(session: Session, topic_no: int, name: str) -> None:
     is_full = session.topics.number_of_subscriptions(topic_no) >= topics.MAX_SUBSCRIPTIONS
     if is_full and session.topics.subscription(topic_no, name) is None:
         raise InvalidRequest(f"a topic has at most {topics.MAX_SUBSCRIPTIONS} subscriptions")

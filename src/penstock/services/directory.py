@@ -15,7 +15,7 @@ from penstock.ports.ticket import Ticket
 from penstock.ports.unit_of_work import Work, read
 
 FRESH_MS = 1_000
-ASKING_MS = 100
+RELOAD_MS = 100
 
 
 class Directory:
@@ -35,21 +35,21 @@ class Directory:
         now = self._clock.now()
         if until < now:
             # One caller reloads it; the others use the cached value meanwhile.
-            self._by_name[name] = (queue, now + ASKING_MS)
+            self._by_name[name] = (queue, now + RELOAD_MS)
             return None
         return queue
 
     def load(self, name: str) -> Work[Queue]:
         """Read the queue from the store; raises QueueNotFound."""
 
-        def look(session: Session) -> Queue:
+        def find(session: Session) -> Queue:
             found = session.queues.find(name)
             if found is None:
                 self.forget(name)
                 raise QueueNotFound(name)
-            return self.keep(found)
+            return self.cache(found)
 
-        return read(self._store, look)
+        return read(self._store, find)
 
     def load_to_send(self, name: str) -> Ticket[Queue]:
         """The same, but creates the queue if `auto_create` is set."""
@@ -67,18 +67,18 @@ class Directory:
                     found = session.queues.find(name)
             if found is None:
                 raise QueueNotFound(name)  # and removed it
-            return self.keep(found)
+            return self.cache(found)
 
         return self._store.write(find_or_make)
 
     def name_of(self, queue_no: int) -> Ticket[str]:
         """Read the name of a queue number from the store; raises QueueNotFound."""
-        return self._store.read(lambda session: self.keep(session.queues.get(queue_no)).name)
+        return self._store.read(lambda session: self.cache(session.queues.get(queue_no)).name)
 
     def known_name(self, queue_no: int) -> str | None:
         return self._names.get(queue_no)
 
-    def keep(self, queue: Queue) -> Queue:
+    def cache(self, queue: Queue) -> Queue:
         before = self._by_name.get(queue.name)
         if before is not None and before[0].queue_no != queue.queue_no:
             self.forget(queue.name)  # another node has created it again

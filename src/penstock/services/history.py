@@ -13,7 +13,7 @@ from penstock.domain.limits import Limits
 from penstock.domain.message.history import Attempt, Ending, HistoryFilter, check_filter
 from penstock.domain.message.lifecycle import Content
 from penstock.domain.queue.queue import Counts
-from penstock.domain.store.finding import Damage
+from penstock.domain.store.damage import Damage
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Work, read, write
@@ -47,7 +47,7 @@ class HistoryService:
         """Totals of all queues."""
 
         def do(session: Session) -> Stats:
-            number = session.queues.number_of()
+            number = session.queues.count()
             return Stats(self.backend, number, session.queues.total(), self._clock.now())
 
         return read(self._store, do)

@@ -21,8 +21,8 @@ from penstock.services.messages import MessageService, MessageView
 
 CHUNK = 500  # messages per transaction when many are removed
 FUTURE = (State.WAITING, State.READY)  # including due ones that are not claimed yet
-HELD = (State.LEASED,)
-LIVE = (*FUTURE, *HELD)
+LEASED = (State.LEASED,)
+LIVE = (*FUTURE, *LEASED)
 
 
 class NotificationFilter(Tagged, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ class NotificationPage(msgspec.Struct, frozen=True):
     next_no: int | None = None  # where the next page begins; None: this is the last
 
 
-class Removed(msgspec.Struct, frozen=True):
+class RemoveResult(msgspec.Struct, frozen=True):
     cancelled: int
     is_done: bool
 
@@ -123,21 +123,21 @@ class NotificationService:
 
     def remove_some(
         self, wanted: NotificationFilter, *, reason: str | None = None
-    ) -> Work[Removed]:
+    ) -> Work[RemoveResult]:
         """Cancel a chunk of the unclaimed notifications; repeat until it is done."""
         now, kept = self._clock.now(), self._messages.kept(reason)
         unclaimed = msgspec.structs.replace(wanted, states=FUTURE, after_no=0, limit=CHUNK)
         self._check(unclaimed)
 
-        def do(session: Session) -> Removed:
+        def do(session: Session) -> RemoveResult:
             tagged = _tagged(session, unclaimed)
             found = session.tagged.find(tagged)
             if not found:
-                return Removed(0, is_done=True)
+                return RemoveResult(0, is_done=True)
             # One queue at a time, because of the lock order (store/verbs/lock_order.py).
             queue_no = found[0].queue_no
             cancelled = session.tagged.cancel(tagged, queue_no=queue_no, reason=kept, now=now)
-            return Removed(cancelled, is_done=False)
+            return RemoveResult(cancelled, is_done=False)
 
         return write(self._store, do)
 

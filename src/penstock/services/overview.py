@@ -22,7 +22,7 @@ from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Work, read
 
-MAX_CHANGED = 500  # queues per look; if there are more, `is_cut` is set
+MAX_CHANGED = 500  # queues per snapshot; if there are more, `is_cut` is set
 MAX_SUSPECTS = 1_000
 MAX_HANGING = 100  # routes
 MAX_TRANSACTIONS = 20
@@ -34,8 +34,8 @@ class ChangedQueue(msgspec.Struct, frozen=True):
     before: Counts | None  # None: unknown
 
 
-class OverviewLook(msgspec.Struct, frozen=True):
-    """Everything at one instant, and what the next look needs to find changes."""
+class OverviewSnapshot(msgspec.Struct, frozen=True):
+    """Everything at one instant, and what the next one needs to find changes."""
 
     at: int
     total: Counts
@@ -57,10 +57,10 @@ class OverviewService:
         self._store = store
         self._clock = clock
 
-    def look(self, before: OverviewLook | None = None) -> Work[OverviewLook]:
-        """Without a previous look, no queue has changed."""
+    def snapshot(self, before: OverviewSnapshot | None = None) -> Work[OverviewSnapshot]:
+        """Without a previous snapshot, no queue has changed."""
         now = self._clock.now()
-        return read(self._store, lambda session: _look(session, before, now))
+        return read(self._store, lambda session: _snapshot(session, before, now))
 
     def problems(self) -> Work[list[ProblemsOfQueue]]:
         """Queues with problems, worst first."""
@@ -98,7 +98,7 @@ class OverviewService:
         return read(self._store, do)
 
 
-def _look(session: Session, before: OverviewLook | None, now: int) -> OverviewLook:
+def _snapshot(session: Session, before: OverviewSnapshot | None, now: int) -> OverviewSnapshot:
     marks = session.overview.marks()
     known = {} if before is None else before.known
     nos: list[int] = []
@@ -108,9 +108,9 @@ def _look(session: Session, before: OverviewLook | None, now: int) -> OverviewLo
     counts = session.queues.counts(shown) if shown else {}
     changed = [
         ChangedQueue(queue, counts[queue.queue_no], known.get(queue.queue_no))
-        for queue in session.queues.some(shown)
+        for queue in session.queues.by_numbers(shown)
     ]
-    return OverviewLook(
+    return OverviewSnapshot(
         at=now,
         total=session.queues.total(),
         workers=session.overview.workers(now=now),
@@ -157,18 +157,18 @@ class Graphs:
         def do(session: Session) -> Graph:
             queue_no = ALL if queue is None else session.queues.named(queue).queue_no
             last = session.minute_counters.before(ALL, at=until_at)
-            told_at = since_at if last is None else max(since_at, last.minute_at)
+            drawn_until = since_at if last is None else max(since_at, last.minute_at)
             drawn = samples.points(
                 session.minute_counters.steps(
-                    queue_no, from_at=since_at, to_at=told_at, step_ms=step
+                    queue_no, from_at=since_at, to_at=drawn_until, step_ms=step
                 ),
                 before=session.minute_counters.before(queue_no, at=since_at),
                 is_new=_is_new(session, queue_no),
                 from_at=since_at,
-                to_at=told_at,
+                to_at=drawn_until,
                 step_ms=step,
             )
-            return Graph(since_at, told_at, step, drawn)
+            return Graph(since_at, drawn_until, step, drawn)
 
         return read(self._store, do)
 

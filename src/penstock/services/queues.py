@@ -31,7 +31,7 @@ class PutQueue(msgspec.Struct, frozen=True):
     is_new: bool
 
 
-class Purged(msgspec.Struct, frozen=True):
+class PurgeResult(msgspec.Struct, frozen=True):
     cancelled: int
     is_done: bool
 
@@ -48,12 +48,12 @@ class QueueService:
         now = self._clock.now()
 
         def do(session: Session) -> PutQueue:
-            found = session.queues.find_to_change(name)
+            found = session.queues.lock(name)
             if found is not None and only_new:
                 raise QueueExists(f"queue {name!r} already exists")
             if found is None:
                 made = session.queues.add(name, settings, now=now)
-                return PutQueue(QueueView(self._directory.keep(made), Counts(), None), is_new=True)
+                return PutQueue(QueueView(self._directory.cache(made), Counts(), None), is_new=True)
             return PutQueue(self._change(session, found, settings), is_new=False)
 
         return write(self._store, do)
@@ -75,17 +75,17 @@ class QueueService:
             return (yield from self._directory.load(name))
         return put.view.queue
 
-    def change(self, name: str, how: Callable[[Queue], QueueSettings]) -> Work[QueueView]:
+    def change(self, name: str, change: Callable[[Queue], QueueSettings]) -> Work[QueueView]:
         """Derive new settings from the current ones, safe from concurrent changes.
 
-        `how` runs inside the transaction, possibly more than once; the ticket raises its errors.
+        `change` runs inside the transaction, possibly more than once; the ticket raises its errors.
         """
 
         def do(session: Session) -> QueueView:
-            found = session.queues.find_to_change(name)
+            found = session.queues.lock(name)
             if found is None:
                 raise QueueNotFound(name)
-            return self._change(session, found, check_settings(how(found), name=name))
+            return self._change(session, found, check_settings(change(found), name=name))
 
         return write(self._store, do)
 
@@ -107,7 +107,7 @@ class QueueService:
         def do(session: Session) -> QueueView:
             found = session.queues.named(name)
             changed = session.queues.change(found.queue_no, is_paused=is_paused, now=now)
-            return _view(session, self._directory.keep(changed))
+            return _view(session, self._directory.cache(changed))
 
         return write(self._store, do)
 
@@ -121,7 +121,7 @@ class QueueService:
             if unheld and found.held_by is not None:
                 data = {"queues": 1, "queue": name}
                 transitions.add_unheld_fact(session, found.held_by, data, now=now)
-            return _view(session, self._directory.keep(session.queues.named(name)))
+            return _view(session, self._directory.cache(session.queues.named(name)))
 
         return write(self._store, do)
 
@@ -189,22 +189,30 @@ class QueueService:
                 return total
             total += purged.cancelled
 
-    def purge_some(self, name: str) -> Work[Purged]:
+    def purge_some(self, name: str) -> Work[PurgeResult]:
         """Cancel a chunk; repeat until it is done."""
         now = self._clock.now()
 
-        def do(session: Session) -> Purged:
+        def do(session: Session) -> PurgeResult:
             queue_no = session.queues.named(name).queue_no
             # Messages first: like senders, lock groups before waiting for dedup keys.
             cancelled = session.messages.purge(queue_no, limit=CHUNK, now=now)
             forgotten = session.messages.forget_keys(queue_no, limit=CHUNK)
             # Messages sent in between that lost their key are cancelled by the next call.
-            return Purged(cancelled, is_done=not cancelled and not forgotten)
+            return PurgeResult(cancelled, is_done=not cancelled and not forgotten)
 
         return write(self._store, do)
 
-    def bring_back_some(self, name: str) -> Work[int]:
-        """Bring back due messages and cancel expired ones; repeat while it returns CHUNK."""
+    def make_all_due_ready(self, name: str) -> Steps[None]:
+        """Make all due messages claimable now, without waiting for the reaper.
+
+        A chunk per transaction, so that other requests can run in between.
+        """
+        while (yield from self.make_due_ready_some(name)) == CHUNK:
+            pass
+
+    def make_due_ready_some(self, name: str) -> Work[int]:
+        """Make due messages claimable and cancel expired ones; repeat while it returns CHUNK."""
         now = self._clock.now()
 
         def do(session: Session) -> int:
@@ -245,7 +253,7 @@ class QueueService:
         if settings.ordering is not queue.settings.ordering:
             raise InvalidRequest("the ordering of a queue cannot be changed; create another queue")
         changed = session.queues.change(queue.queue_no, settings=settings, now=self._clock.now())
-        return _view(session, self._directory.keep(changed))
+        return _view(session, self._directory.cache(changed))
 
 
 def _view(session: Session, queue: Queue) -> QueueView:

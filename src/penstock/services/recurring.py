@@ -62,17 +62,17 @@ class RecurringService:
             overlap=overlap,
             created_at=now,
             changed_at=now,
-            owner=None if owner is None else self._checked(owner),
+            owner=None if owner is None else self._check_owner(owner),
         )
 
         def do(session: Session) -> Schedule:
             self._new(session, wanted, now, now=now)  # refuse at once what cannot be sent
-            before = session.schedules.to_change(name)
+            before = session.schedules.lock(name)
             if before is None:
                 made = schedules.declare(None, wanted, now=now)
                 if session.schedules.add(made):
                     return made
-                before = session.schedules.to_change(name)  # another node was faster
+                before = session.schedules.lock(name)  # another node was faster
             after = schedules.declare(before, wanted, now=now)
             if after != before:
                 session.schedules.save(after)
@@ -108,7 +108,7 @@ class RecurringService:
         return read(
             self._store,
             lambda session: [
-                schedule.name for schedule in _dropped(session, owner, declared, may, now=now)
+                schedule.name for schedule in _find_dropped(session, owner, declared, may, now=now)
             ],
         )
 
@@ -120,10 +120,12 @@ class RecurringService:
 
         def do(session: Session) -> list[str]:
             names = []
-            for schedule in _dropped(session, owner, declared, may, now=now):
+            for schedule in _find_dropped(session, owner, declared, may, now=now):
                 if session.schedules.remove(schedule.name):
                     names.append(schedule.name)
-                    session.facts.add(RETIRED, schedule.name, at=now, data=_known(schedule))
+                    session.facts.add(
+                        RETIRED, schedule.name, at=now, data=_declared_fields(schedule)
+                    )
             return names
 
         return write(self._store, do)
@@ -139,7 +141,7 @@ class RecurringService:
         now = self._clock.now()
 
         def do(session: Session) -> Schedule:
-            found = _existing(session.schedules.to_change(name), name)
+            found = _existing(session.schedules.lock(name), name)
             return _save(session, change(found, now=now))
 
         return write(self._store, do)
@@ -149,7 +151,7 @@ class RecurringService:
         now = self._clock.now()
 
         def do(session: Session) -> str:
-            found = _existing(session.schedules.to_change(name), name)
+            found = _existing(session.schedules.lock(name), name)
             [message_id] = self._send(session, found, [now], now=now)
             _save(session, schedules.record_run(found, message_id=message_id, now=now))
             return message_id
@@ -184,7 +186,7 @@ class RecurringService:
         """
 
         def do(session: Session) -> Schedule | None:
-            found = session.schedules.to_fire(name, now=now)
+            found = session.schedules.lock_due(name, now=now)
             if found is None:
                 return None
             replaced = found.last_id if found.overlap is Overlap.REPLACE else None
@@ -202,7 +204,7 @@ class RecurringService:
 
         return write(self._store, do)
 
-    def _checked(self, owner: str) -> str:
+    def _check_owner(self, owner: str) -> str:
         if not is_label(owner, self._limits):
             most = self._limits.max_label_chars
             raise InvalidRequest(f"owner has 1 to {most} characters, none of them NUL")
@@ -235,7 +237,7 @@ class RecurringService:
         )
 
 
-def _dropped(
+def _find_dropped(
     session: Session, owner: str, declared: Collection[str], may: May, *, now: int
 ) -> list[Schedule]:
     found = [
@@ -255,7 +257,7 @@ def _workers(session: Session) -> Iterator[Worker]:
         after = page[-1].id
 
 
-def _known(schedule: Schedule) -> dict[str, object]:
+def _declared_fields(schedule: Schedule) -> dict[str, object]:
     template = schedule.template
     return {
         "owner": schedule.owner,

@@ -72,9 +72,9 @@ class RouteService:
 
     def put(self, text: str) -> Work[Document]:
         """Replace all rules, or raise InvalidRequest; removes the circuits of removed patterns."""
-        return self.keep(self.parse(text))
+        return self.replace(self.parse(text))
 
-    def keep(self, rules: Rules) -> Work[Document]:
+    def replace(self, rules: Rules) -> Work[Document]:
         """The second half of `put`: replace the rules with the parsed ones."""
         table, now = rules.table, self._clock.now()
 
@@ -116,7 +116,7 @@ class RouteService:
         self._kept.put(version, now=now)
 
     def _drop_circuits(self, session: Session, *, keeping: RouteTable, now: int) -> None:
-        before = session.documents.to_change(RULES, now=now)
+        before = session.documents.lock(RULES, now=now)
         try:
             table = parse_rules(before.text) if before else RouteTable()
         except InvalidRequest:  # written by another version

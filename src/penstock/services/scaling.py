@@ -15,7 +15,7 @@ from penstock.domain.scaling.fleet_status import (
     ALERT,
     PROFILE_CHANGED,
     FleetStatus,
-    Note,
+    NewFact,
     is_watched,
 )
 from penstock.domain.scaling.profile_overrides import (
@@ -89,10 +89,10 @@ class ScalingService:
         until = self._store.read(lambda s: s.duties.until(_duty(group))).result()
         return until is not None and until > now
 
-    def keep(
+    def save_tick(
         self,
         statuses: Sequence[FleetStatus],
-        notes: Sequence[Note] = (),
+        facts: Sequence[NewFact] = (),
         *,
         gone: Iterable[str] = (),
         now: int,
@@ -101,13 +101,13 @@ class ScalingService:
         gone = frozenset(gone)
 
         def do(session: Session) -> None:
-            _keep_index(session, {one.name: one.group for one in statuses}, gone, now=now)
+            _save_index(session, {one.name: one.group for one in statuses}, gone, now=now)
             for one in statuses:
                 session.documents.put(_name(one.name), _text(one), now=now)
             for name in gone:
                 session.documents.remove(_name(name), now=now)
-            for note in notes:
-                session.facts.add(note.kind, note.subject, at=now, data=note.data)
+            for fact in facts:
+                session.facts.add(fact.kind, fact.subject, at=now, data=fact.data)
 
         return write(self._store, do)
 
@@ -133,7 +133,7 @@ class ScalingService:
 
         return read(self._store, do)
 
-    def one(self, name: str) -> Work[FleetStatus]:
+    def get(self, name: str) -> Work[FleetStatus]:
         """Raises FleetNotFound."""
 
         def do(session: Session) -> FleetStatus:
@@ -169,7 +169,7 @@ class ScalingService:
 
         def do(session: Session) -> FleetProfile:
             status = _existing(session, name)
-            own = _read_overrides(session.documents.to_change(PROFILES, now=now))
+            own = _read_overrides(session.documents.lock(PROFILES, now=now))
             before = _profile(status, own)
             values = change(before)
             after = NO_OVERRIDES
@@ -246,11 +246,11 @@ def _read_index(session: Session) -> dict[str, str]:
     return _index.decode(found.text) if found else {}
 
 
-def _keep_index(session: Session, named: dict[str, str], gone: frozenset[str], *, now: int) -> None:
+def _save_index(session: Session, named: dict[str, str], gone: frozenset[str], *, now: int) -> None:
     known = _read_index(session)
     if named.items() <= known.items() and not gone & known.keys():
         return  # almost always; otherwise it is read again with a lock
-    found = session.documents.to_change(INDEX, now=now)
+    found = session.documents.lock(INDEX, now=now)
     known = _index.decode(found.text) if found else {}
     after = {name: group for name, group in {**known, **named}.items() if name not in gone}
     session.documents.put(INDEX, msgspec.json.encode(after).decode(), now=now)

@@ -27,17 +27,17 @@ from penstock.ports.ticket import Ticket
 from penstock.ports.unit_of_work import Steps, Work, read, write
 from penstock.services.directory import Directory
 
-MAX_HELD = 1_000  # leases per answer, and released per transaction
+MAX_LEASES = 1_000  # leases per answer, and released per transaction
 _MAX_LOST = 100  # workers in one step
-_STILL_WATCHED_MS = MINUTE  # a claim may have been under way when its worker was lost
+_LATE_CLAIM_MS = MINUTE  # a claim may have been under way when its worker was lost
 
 
 class WorkerView(msgspec.Struct, frozen=True):
     worker: Worker
-    holding: int  # its current leases; of all workers together at most MAX_HELD are counted
+    holding: int  # its current leases; of all workers together at most MAX_LEASES are counted
 
 
-class HeldLease(msgspec.Struct, frozen=True):
+class WorkerLease(msgspec.Struct, frozen=True):
     queue: str
     message: Message
 
@@ -80,7 +80,7 @@ class WorkerService:
         now, valid_ms = self._clock.now(), self.valid_ms
 
         def do(session: Session) -> Worker | None:
-            found = session.workers.to_change(worker_id)
+            found = session.workers.lock(worker_id)
             if found is None:
                 return None
             try:
@@ -131,7 +131,7 @@ class WorkerService:
         def do(session: Session) -> list[Worker]:
             found: list[Worker] = []
             after = ""
-            while page := session.workers.page(after=after, limit=MAX_HELD, with_gone=False):
+            while page := session.workers.page(after=after, limit=MAX_LEASES, with_gone=False):
                 found += page
                 after = page[-1].id
             return found
@@ -148,31 +148,33 @@ class WorkerService:
         def do(session: Session) -> list[WorkerView]:
             found = session.workers.page(after=after, limit=limit, with_gone=with_gone)
             present = [worker.id for worker in found if worker.state in workers.PRESENT]
-            held = session.workers.held(present, queues=None, limit=MAX_HELD)
-            counts = Counter(message.leased_by for message in held)
+            leases = session.workers.leases(present, queues=None, limit=MAX_LEASES)
+            counts = Counter(message.leased_by for message in leases)
             return [WorkerView(worker, counts[worker.id]) for worker in found]
 
         return read(self._store, do)
 
-    def leases_of(self, worker: Worker) -> Work[list[HeldLease]]:
+    def leases_of(self, worker: Worker) -> Work[list[WorkerLease]]:
         """Its leases in the queues that it has named, or in all queues if it has named none."""
 
-        def do(session: Session) -> list[HeldLease]:
-            held = session.workers.held([worker.id], queues=self._where(worker), limit=MAX_HELD)
-            names = {m.queue_no: session.queues.get(m.queue_no).name for m in held}
-            return [HeldLease(names[m.queue_no], m) for m in held]
+        def do(session: Session) -> list[WorkerLease]:
+            leases = session.workers.leases(
+                [worker.id], queues=self._queues_of(worker), limit=MAX_LEASES
+            )
+            names = {m.queue_no: session.queues.get(m.queue_no).name for m in leases}
+            return [WorkerLease(names[m.queue_no], m) for m in leases]
 
         return read(self._store, do)
 
     def leases_in(self, worker: Worker, queue: str) -> Work[list[Message]]:
         """Its leases in one queue."""
         return read(
-            self._store, lambda s: s.workers.held([worker.id], queues=[queue], limit=MAX_HELD)
+            self._store, lambda s: s.workers.leases([worker.id], queues=[queue], limit=MAX_LEASES)
         )
 
     def act_on(
         self,
-        held: Sequence[Message],
+        leases: Sequence[Message],
         verb: Verb,
         *,
         delay_ms: int | None = None,
@@ -190,7 +192,7 @@ class WorkerService:
                     text=text,
                     dice=self._dice.share(),
                 )
-                for m in held
+                for m in leases
             ]
         )
 
@@ -200,7 +202,7 @@ class WorkerService:
         def do(session: Session) -> int:
             lost = 0
             for worker in session.workers.overdue(now=now, limit=_MAX_LOST):
-                mine = session.workers.to_lose(worker.id, now=now)
+                mine = session.workers.lock_overdue(worker.id, now=now)
                 if mine is None:
                     continue
                 after = workers.lose(mine, now=now)
@@ -214,9 +216,9 @@ class WorkerService:
     def has_overdue(self, *, now: int) -> Work[bool]:
         return read(self._store, lambda s: bool(s.workers.overdue(now=now, limit=1)))
 
-    def lately_lost(self, *, now: int) -> Work[list[Worker]]:
+    def recently_lost(self, *, now: int) -> Work[list[Worker]]:
         """Lost workers that may still hold leases."""
-        since = now - _STILL_WATCHED_MS
+        since = now - _LATE_CLAIM_MS
 
         def do(session: Session) -> list[Worker]:
             found: list[Worker] = []
@@ -228,17 +230,17 @@ class WorkerService:
 
         return read(self._store, do)
 
-    def _where(self, worker: Worker) -> tuple[str, ...] | None:
+    def _queues_of(self, worker: Worker) -> tuple[str, ...] | None:
         if not worker.queues:
             return None
         return (*worker.queues, *node_queue_names(worker.queues, worker.id), *self._shared_queues)
 
     def _change(
-        self, worker_id: str, how: Callable[[Worker], Worker], kind: str, now: int
+        self, worker_id: str, change: Callable[[Worker], Worker], kind: str, now: int
     ) -> Work[Worker]:
         def do(session: Session) -> Worker:
-            before = _existing(session.workers.to_change(worker_id), worker_id)
-            after = how(before)
+            before = _existing(session.workers.lock(worker_id), worker_id)
+            after = change(before)
             if after != before:
                 session.workers.save(after)
                 _note(session, kind, after, at=now)
@@ -291,10 +293,10 @@ class TaskLeases:
         worker = yield from self._workers.beat(worker_id)
         if worker is None or not (yield from self._has_queue()):
             return worker
-        held = yield from self._workers.leases_in(worker, self.queue)
-        if held:
+        leases = yield from self._workers.leases_in(worker, self.queue)
+        if leases:
             delay_ms = self.lease_ms(worker, now=worker.beat_at)
-            yield self._workers.act_on(held, Verb.EXTEND, delay_ms=delay_ms)
+            yield self._workers.act_on(leases, Verb.EXTEND, delay_ms=delay_ms)
         return worker
 
     def _has_queue(self) -> Steps[bool]:

@@ -133,7 +133,7 @@ class AuthSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WakingSettings:
+class WakeupSettings:
     poll_ms: int = setting(
         1 * SECOND, "interval between checks for wake-ups that waiting claims missed", 10, MINUTE
     )
@@ -173,7 +173,7 @@ class Settings:
     insights: InsightsSettings = field(default_factory=InsightsSettings)
     sql: SqlSettings = field(default_factory=SqlSettings)
     auth: AuthSettings = field(default_factory=AuthSettings)
-    waking: WakingSettings = field(default_factory=WakingSettings)
+    wakeups: WakeupSettings = field(default_factory=WakeupSettings)
     log: LogSettings = field(default_factory=LogSettings)
     limits: Limits = field(default_factory=Limits)
 

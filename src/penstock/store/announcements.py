@@ -6,6 +6,8 @@ import os
 import threading
 from collections.abc import Iterator, Mapping
 
+from penstock.domain.chunks import chunks
+
 PAUSE_MS = 5  # at most one announcement in this time, however many commits there are
 MAX_QUEUES = 250  # in one announcement; a NOTIFY of PostgreSQL takes up to 8,000 bytes
 
@@ -24,9 +26,9 @@ class Announcements:
             for queue_no, count in woken.items():
                 self._counts[queue_no] = self._counts.get(queue_no, 0) + count
         if is_first:
-            self.ring()
+            self.wake()
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Wake the thread."""
         os.write(self._signal_out, b".")
 
@@ -46,9 +48,8 @@ class Announcements:
 
 def encode(woken: list[tuple[int, int]]) -> Iterator[str]:
     """Pairs `queue_no:count`, as many in one text as one announcement takes."""
-    for start in range(0, len(woken), MAX_QUEUES):
-        some = woken[start : start + MAX_QUEUES]
-        yield " ".join(f"{queue_no}:{count}" for queue_no, count in some)
+    for chunk in chunks(woken, MAX_QUEUES):
+        yield " ".join(f"{queue_no}:{count}" for queue_no, count in chunk)
 
 
 def add_pairs(woken: dict[int, int], pairs: list[str]) -> None:

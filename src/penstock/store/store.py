@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 from penstock.domain.errors import PenstockError, StoreRefused
 from penstock.domain.message.draft import NewMessage
 from penstock.domain.message.lease import LeaseAct
-from penstock.domain.store.finding import Damage
+from penstock.domain.store.damage import Damage
 from penstock.files.folder import sync_path
 from penstock.ports.store import Acted, Claim, Claimed, Sent, Session
 from penstock.ports.ticket import Ticket
@@ -75,7 +75,7 @@ class SqlStore(CallerTransactionVerbs):
         """`patience_ms`: how long a writer may wait for the write lock."""
         self.backend = backend
         self.health = health or NodeHealth()
-        self.watch: DamageWatch | None = None
+        self.damage_watch: DamageWatch | None = None
         self._coordination = coordination
         self.announce = announce  # to other nodes
         self._listeners: list[Callable[[Mapping[int, int]], None]] = []
@@ -95,7 +95,7 @@ class SqlStore(CallerTransactionVerbs):
             [self._commits, self.readers], timeout_ms=request_timeout_ms, health=self.health
         )
         try:
-            self.secret, self.high_water = self.write(_facts).result()
+            self.secret, self.clock_mark = self.write(_facts).result()
         except BaseException:
             self._commits.close()
             self.readers.close()
@@ -163,7 +163,7 @@ class SqlStore(CallerTransactionVerbs):
         self._commits.close_connections(close_sessions)
 
     def damage(self) -> Damage | None:
-        return None if self.watch is None else self.watch.damage()
+        return None if self.damage_watch is None else self.damage_watch.damage()
 
     def agree(self, number: int, if_first: IfFirst = lambda _: None) -> int:
         """Agree on one number: the first process sets it, for all that have the store open.
@@ -235,7 +235,7 @@ def open_sqlite(
         store_file.close()
         raise
     store.callers = store_file.callers
-    store.watch = store_file.watch
+    store.damage_watch = store_file.damage_watch
     store_file.serve(store)
     return store
 

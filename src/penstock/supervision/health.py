@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Callable
 
-from penstock.domain.store.finding import PartProgress, PartTrouble, is_stuck, observe
+from penstock.domain.node_part import PartProgress, PartTrouble, is_stuck, observe
 
 _log = logging.getLogger("penstock.health")
 

@@ -234,8 +234,8 @@ class Kit:
 
     def _claims(self, limit: int) -> list[ClaimedJob]:
         queues = [view.queue for view in self._inline.broker.history.all_queues().result()]
-        letters = {queue.settings.dead_letter_queue for queue in queues}
-        unhandled = letters.difference(self.app.handlers.queues)  # as for a worker
+        dead_letter_queues = {queue.settings.dead_letter_queue for queue in queues}
+        unhandled = dead_letter_queues.difference(self.app.handlers.queues)  # as for a worker
         names = [queue.name for queue in queues if queue.name not in unhandled]
         jobs, _ = self._source.claim(
             names,

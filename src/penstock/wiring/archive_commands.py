@@ -61,7 +61,7 @@ def snapshot(settings: Settings, *, progress: Progress) -> TakenSnapshot:
 
 def status(settings: Settings) -> LakeStatus:
     with _opened(settings) as (broker, archive):
-        marks, cut, latest = broker.store.read(_look).result()
+        marks, cut, latest = broker.store.read(_read_status).result()
         behind = dict.fromkeys(ArchiveSource, 0)
         done = {mark.place: mark.done_no for mark in marks}
         for (source, day), number in cut.items():
@@ -92,7 +92,7 @@ def _refuse_old(lake: LakeWriter) -> None:
         )
 
 
-def _look(
+def _read_status(
     session: Session,
 ) -> tuple[list[Mark], dict[tuple[ArchiveSource, int], int], Snapshot | None]:
     position = session.archive.position()

@@ -24,7 +24,7 @@ from penstock.domain.errors import (
     WorkerNotFound,
 )
 from penstock.domain.queue.queue import Counts, Queue
-from penstock.domain.scaling.counter_rates import Measured, measure
+from penstock.domain.scaling.counter_rates import CounterReading, measure
 from penstock.domain.scaling.fleet_run import CircuitsState
 from penstock.domain.scaling.fleet_status import FleetStatus
 from penstock.domain.scaling.pressure import Pressure
@@ -69,10 +69,10 @@ class StoreFleetRegistry:
             if worker.labels.get(FLEET) == fleet and is_alive(worker, now=now)
         ]
 
-    def holding(self, worker_ids: Sequence[str]) -> dict[str, int]:
+    def lease_counts(self, worker_ids: Sequence[str]) -> dict[str, int]:
         def do(session: Session) -> dict[str, int]:
-            held = session.workers.held
-            return {one: len(held([one], queues=None, limit=_ENOUGH)) for one in worker_ids}
+            leases = session.workers.leases
+            return {one: len(leases([one], queues=None, limit=_ENOUGH)) for one in worker_ids}
 
         return _answer(self._store.read(do))
 
@@ -111,7 +111,7 @@ class OwnLoad:
     def __init__(self, store: Store, *, timeout_s: float = TIMEOUT_S) -> None:
         self._store = store
         self._timeout_s = timeout_s
-        self._last: dict[str, Measured] = {}
+        self._last: dict[str, CounterReading] = {}
         self._lock = threading.Lock()
 
     def read(self, queue: str, staging_indicator: str | None, *, now: int) -> Sample:
@@ -161,7 +161,7 @@ class OwnLoad:
             why = f": no answer within {self._timeout_s:g} s" if is_late else ""
             raise SourceUnavailable(f"the store cannot be read{why}") from error
 
-    def _rates(self, queue: Queue, counts: Counts, now: int) -> Measured:
+    def _rates(self, queue: Queue, counts: Counts, now: int) -> CounterReading:
         consumed = counts.done_total + counts.dead_total
         found = measure(
             self._last.get(queue.name),
@@ -213,7 +213,7 @@ class Autoscaling:
             self._fleet_list,
             broker.scaling,
             BackgroundThreads(),
-            ways=_RouteStates(broker.circuits),
+            circuits_of_routes=_RouteStates(broker.circuits),
             holder=holder,
             is_dry=is_dry,
         )
@@ -264,7 +264,7 @@ class _WantedBefore:
 
     def __call__(self, fleet: str) -> int:
         with suppress(FleetNotFound):
-            return self._scaling.one(fleet).result().wanted or 0
+            return self._scaling.get(fleet).result().wanted or 0
         return 0
 
 

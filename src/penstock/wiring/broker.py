@@ -35,6 +35,8 @@ from penstock.runtime.worker_duties import WorkerQueueReaper, WorkerReaper
 from penstock.services.access import Keyring, KeyService, LoginService
 from penstock.services.answers import AnswerService
 from penstock.services.attempt_logs import AttemptLogService
+from penstock.services.bulk.moves import MoveService
+from penstock.services.bulk.selection import SelectionService
 from penstock.services.bus import Bus
 from penstock.services.circuits.circuits import CircuitService
 from penstock.services.circuits.details import CircuitDetails
@@ -43,14 +45,12 @@ from penstock.services.directory import Directory
 from penstock.services.documents import DocumentService
 from penstock.services.history import FactService, HistoryService
 from penstock.services.messages import MessageService
-from penstock.services.moves import MoveService
 from penstock.services.notifications import NotificationService
 from penstock.services.overview import Graphs, OverviewService
 from penstock.services.queues import QueueService
 from penstock.services.recurring import RecurringService
 from penstock.services.routes import DeliveryService, RouteService
 from penstock.services.scaling import ScalingService
-from penstock.services.selection import SelectionService
 from penstock.services.workers import TaskLeases, WorkerService
 from penstock.settings import Settings, is_loopback
 from penstock.store.maintenance import clock_mark
@@ -111,7 +111,7 @@ class Broker:
         self.recurring = RecurringService(store, clock, dice, settings.limits)
         self.history = HistoryService(store, clock, settings.limits)
         self.attempt_logs = AttemptLogService(store, clock, settings.limits)
-        self.watch = OverviewService(store, clock)
+        self.overview = OverviewService(store, clock)
         self.graphs = Graphs(store, clock)
         self.notifications = NotificationService(store, clock, dice, settings.limits, self.messages)
         self.bus = Bus(store, clock, dice, settings.limits, self.directory)
@@ -330,12 +330,12 @@ def _start_clock(store: SqlStore, settings: Settings) -> tuple[Clock, Clock]:
         shared = ServerClock(postgres_store.clock_of(store))
         clock_mark.follow(store, now=shared.now())
         return shared, shared
-    start = plan_start(store.high_water, wall_ms())
+    start = plan_start(store.clock_mark, wall_ms())
     if start.is_set_back and not store.is_alone():  # another process uses that time
         start = plan_start(start.mark, start.wall, max_carry_ms=start.ahead_ms)
     clock = SystemClock(
         start.now,
-        floor=store.high_water,
+        floor=store.clock_mark,
         agree=lambda offset: store.agree(offset, lambda session: clock_mark.begin(session, start)),
     )
     return clock, WallClock()

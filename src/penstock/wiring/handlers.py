@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from penstock.operations.administration import AdministrationOperations
-from penstock.operations.answers import AnswerOperations
 from penstock.operations.attempt_logs import AttemptLogOperations
 from penstock.operations.call import Handlers
 from penstock.operations.circuits import CircuitOperations, CircuitSettingsOperations
 from penstock.operations.deliveries import DeliveryOperations, RouteOperations
 from penstock.operations.history import FactOperations, HistoryOperations
 from penstock.operations.job_circuits import JobCircuitOperations
+from penstock.operations.lake import AnswerOperations, SqlOperations, TableOperations
 from penstock.operations.messages import BulkOperations, MessageOperations
 from penstock.operations.notifications import NotificationOperations
 from penstock.operations.overview import OverviewOperations, WaitingCounts
 from penstock.operations.queues import MoveOperations, QueueOperations
 from penstock.operations.recurring import RecurringOperations
 from penstock.operations.scaling import ScalingOperations
-from penstock.operations.sql import SqlOperations
-from penstock.operations.tables import TableOperations
 from penstock.operations.topics import TopicOperations
 from penstock.operations.workers import WorkerOperations
 from penstock.version import __version__
@@ -60,6 +58,6 @@ def handlers_of(broker: Broker, waiting: WaitingCounts | None = None) -> Handler
         SqlOperations(b.sql),
         AdministrationOperations(b.keys, settings),
         HistoryOperations(b.history),
-        OverviewOperations(b.history, b.watch, b.graphs, b.routes, waiting, version=__version__),
+        OverviewOperations(b.history, b.overview, b.graphs, b.routes, waiting, version=__version__),
     )
     return {operation: run for group in groups for operation, run in group.handlers().items()}

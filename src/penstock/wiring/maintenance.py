@@ -37,12 +37,12 @@ SalvageReport = salvages.SalvageReport
 _REPAIR_CLOCK = "repair-clock"
 
 
-class Copied(msgspec.Struct, frozen=True):
+class BackupResult(msgspec.Struct, frozen=True):
     path: str
     size: int
 
 
-def backup(settings: Settings, target: Path, *, replace: bool, progress: Progress) -> Copied:
+def backup(settings: Settings, target: Path, *, replace: bool, progress: Progress) -> BackupResult:
     """Make a checked copy of a SQLite store; in a folder, the copy is named after the time."""
     path = settings.sqlite_path
     if path is None:
@@ -51,7 +51,7 @@ def backup(settings: Settings, target: Path, *, replace: bool, progress: Progres
         moment = datetime.fromtimestamp(wall_ms() // 1000, UTC)
         target = target / f"penstock-{moment:%Y%m%dT%H%M%SZ}.db"
     size = copies.backup(path, target, replace=replace, progress=progress)
-    return Copied(str(target), size)
+    return BackupResult(str(target), size)
 
 
 def pending_sql(settings: Settings) -> str:

@@ -48,7 +48,7 @@ class LazySender:
 def pusher_thread(broker: Broker) -> PusherThread:
     push, wakeup = broker.settings.push, WakeupEvent()
     sender = LazySender(broker.clock, push, broker.health)
-    waits = BackoffSettings(
+    backoff = BackoffSettings(
         retry_ms=push.retry_ms,
         honours_retry_after=push.honour_retry_after,
         max_retry_after_ms=push.max_retry_after_ms,
@@ -62,10 +62,10 @@ def pusher_thread(broker: Broker) -> PusherThread:
             concurrency=push.concurrency,
             lease_ms=push.lease_ms,
             scan_ms=push.scan_ms,
-            waits=waits,
+            backoff=backoff,
         ),
         holder=f"pusher-{broker.dice.digits(12)}",
-        ring=wakeup.ring,
+        wake=wakeup.wake,
         tally=broker.pushed,
     )
     broker.listen(pusher.on_wakeup)

@@ -296,7 +296,7 @@ def test_unsubscribing_keeps_or_removes_the_queue_as_requested(app, broker, topi
         ("orders", {"name": "a", "dispatch": "loud"}, "shared or sticky"),
     ],
 )
-def test_a_subscription_that_makes_no_sense_is_refused(topic, settings, text):
+def test_an_invalid_subscription_is_refused(topic, settings, text):
     app = Penstock("sqlite:///nowhere.db")
 
     with pytest.raises(InvalidRequest, match=text):

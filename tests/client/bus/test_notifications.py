@@ -264,7 +264,7 @@ def test_all_with_the_tags_are_removed_however_many_they_are(app, clock, queue, 
         ({"attributes": {"notification.due_at": "1"}}, "notification"),
     ],
 )
-def test_a_notification_that_makes_no_sense_is_refused(app, wrong, text, queue):
+def test_an_invalid_notification_is_refused(app, wrong, text, queue):
     with pytest.raises(InvalidRequest, match=text):
         app.notifications(queue).record("x", **wrong)
 

@@ -98,12 +98,12 @@ def test_leased_and_delayed_events_of_a_lost_worker_are_moved_when_they_become_r
     node_queues.tick(clock.now())
     assert exists(broker, own.name)  # one is still leased, one is not due
 
-    broker.queues.bring_back_some(own.name).result()
+    broker.queues.make_due_ready_some(own.name).result()
     node_queues.tick(clock.now())
     assert counts(broker, f"{topic}.a").ready == 1
 
     clock.advance(hours=1)
-    broker.queues.bring_back_some(own.name).result()
+    broker.queues.make_due_ready_some(own.name).result()
     node_queues.tick(clock.now())
     assert counts(broker, f"{topic}.a").ready == 2
     assert not exists(broker, own.name)

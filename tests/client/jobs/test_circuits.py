@@ -232,7 +232,7 @@ def test_jobs_without_a_route_need_no_permit(circuits):
     assert (circuits.driver.source.asked, circuits.driver.source.reports) == ([], 0)
 
 
-def test_while_no_circuits_are_kept_they_are_asked_once_a_second_and_told_nothing(circuits):
+def test_while_no_circuit_is_watched_they_are_asked_once_a_second_and_get_no_outcomes(circuits):
     circuits.app.breaker(**OFF)
     circuits.clock.advance(seconds=1)
     circuits.pay.enqueue(1)
@@ -276,7 +276,7 @@ def test_an_outcome_that_the_handler_chose_does_not_count_as_a_failure_of_the_ro
     decide.enqueue_many([{}] * 5)
     circuits.work()
 
-    found = circuits.broker.circuits.one(circuit_hash(circuits.route)).result()
+    found = circuits.broker.circuits.find(circuit_hash(circuits.route)).result()
     assert found is None or found.circuit.fail_ratio == 0
     assert circuits.state is CLOSED
 
@@ -322,7 +322,7 @@ def test_an_outcome_that_could_not_be_reported_is_reported_later(circuits, monke
     assert circuits.state is OPEN
 
 
-def test_settings_that_make_no_sense_are_refused(circuits):
+def test_invalid_settings_are_refused(circuits):
     with pytest.raises(InvalidRequest, match="error_threshold_percentage"):
         circuits.app.breaker(error_threshold_percentage=101)
     with pytest.raises(InvalidRequest):

@@ -176,7 +176,7 @@ def test_an_integer_that_is_too_large_for_json_is_named(idle):
         ({"expires_in": "x"}, "expires_in is"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(idle, about, complaint):
+def test_invalid_settings_of_a_job_are_refused(idle, about, complaint):
     with pytest.raises(InvalidRequest, match=complaint):
         idle.job(**about)(plain)
 
@@ -196,7 +196,7 @@ def test_a_back_off_is_a_duration_several_or_a_formula(idle, given, backoff):
 
 
 @pytest.mark.no_store("declaring")
-def test_a_job_tells_a_worker_what_it_is(idle):
+def test_a_job_gives_a_worker_its_kind_and_settings(idle):
     @idle.job(timeout="30s", queue="mail")
     async def send() -> None: ...
 
@@ -270,6 +270,6 @@ def test_a_queue_that_exists_keeps_what_is_not_said(url, clock, queue):
         ({"max_attempts": 0}, "max_attempts must be"),
     ],
 )
-def test_settings_of_a_queue_that_make_no_sense_are_refused(idle, options, complaint):
+def test_invalid_settings_of_a_queue_are_refused(idle, options, complaint):
     with pytest.raises(InvalidRequest, match=complaint):
         idle.queue("mail", **options)

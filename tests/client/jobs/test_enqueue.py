@@ -147,7 +147,7 @@ def test_enqueue_many_enqueues_nothing_if_the_arguments_of_one_job_are_invalid(a
     assert driver.claim() == []
 
 
-def test_a_refusal_among_many_is_raised_and_tells_how_many_were_taken(app, queue):
+def test_a_refusal_among_many_is_raised_and_says_how_many_were_enqueued(app, queue):
     app.queue(queue, max_messages=2)
 
     @app.job(queue=queue)

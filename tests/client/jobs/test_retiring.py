@@ -12,7 +12,12 @@ from penstock.client import application_name as naming
 from penstock.domain.errors import ScheduleNotFound
 from penstock.domain.fact import FactFilter
 from penstock.domain.queue.queue import QueueSettings
-from penstock.domain.schedule.schedule import RETIRED, YOUNG_MS, FixedInterval, Template
+from penstock.domain.schedule.schedule import (
+    REGISTRATION_GRACE_MS,
+    RETIRED,
+    FixedInterval,
+    Template,
+)
 from penstock.domain.worker import NewWorker
 from penstock.wiring.broker import Broker
 from penstock.worker.application import WorkerRegistry
@@ -74,7 +79,7 @@ def test_a_schedule_that_the_next_version_does_not_declare_is_retired_when_its_w
 ) -> None:
     registry, worker = start(version(a, b))
     registry.leave(worker)
-    clock.advance(ms=YOUNG_MS)
+    clock.advance(ms=REGISTRATION_GRACE_MS)
     new = version(a)
 
     start(new)
@@ -92,7 +97,7 @@ def test_an_application_that_declares_nothing_any_more_retires_all_of_its_own(
 ) -> None:
     registry, worker = start(version(a))
     registry.leave(worker)
-    clock.advance(ms=YOUNG_MS)
+    clock.advance(ms=REGISTRATION_GRACE_MS)
     new = version()
 
     start(new)
@@ -105,7 +110,7 @@ def test_versions_side_by_side_keep_what_either_declares_until_one_of_them_is_go
 ) -> None:
     c = a_name("c")
     old_roll, old_worker = start(version(a, b))
-    clock.advance(ms=YOUNG_MS)
+    clock.advance(ms=REGISTRATION_GRACE_MS)
     new = version(a, c)
     new_roll, new_worker = start(new)
     for _ in range(3):
@@ -124,7 +129,7 @@ def test_a_killed_worker_delays_retirement_until_it_is_declared_lost(
     version: Version, clock: ManualClock, owner: str, a: str, b: str
 ) -> None:
     start(version(a, b))  # and sends no more beats
-    clock.advance(ms=YOUNG_MS)
+    clock.advance(ms=REGISTRATION_GRACE_MS)
     new = version(a)
     registry, worker = start(new)
     assert names_of(new, owner=owner) == {a, b}
@@ -142,7 +147,7 @@ def test_schedules_of_other_applications_and_of_operators_are_not_retired(
     by_hand, other = a_name("by-hand"), a_name("other")
     start(version(a, name=other))
     broker.recurring.declare(by_hand, FixedInterval(3_600_000), Template(queue=queue)).result()
-    clock.advance(ms=YOUNG_MS)
+    clock.advance(ms=REGISTRATION_GRACE_MS)
     app = version(b)
 
     start(app)
@@ -158,7 +163,7 @@ def test_a_schedule_without_an_owner_gets_the_app_that_declares_it_again(
     broker.recurring.declare(a, FixedInterval(3_600_000), Template(queue=queue)).result()
     registry, worker = start(version(a))
     registry.leave(worker)
-    clock.advance(ms=YOUNG_MS)
+    clock.advance(ms=REGISTRATION_GRACE_MS)
     new = version()
 
     start(new)
@@ -170,7 +175,7 @@ def test_a_worker_of_another_version_that_is_just_starting_loses_nothing(
     version: Version, clock: ManualClock, owner: str, a: str, b: str
 ) -> None:
     registry, worker = start(version(a))
-    clock.advance(ms=YOUNG_MS)
+    clock.advance(ms=REGISTRATION_GRACE_MS)
     starting = version(a, b)
     starting.job_source()  # it has declared, but is not registered yet
 

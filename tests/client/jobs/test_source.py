@@ -58,7 +58,7 @@ def _remove(queue, url, clock):
     other.close()
 
 
-def test_a_claim_gives_at_most_so_many_and_what_is_held_is_hidden(job, driver):
+def test_a_claim_returns_at_most_the_limit_and_leased_messages_are_hidden(job, driver):
     job.enqueue_many([{"n": n} for n in range(3)])
 
     assert [work.body for work in driver.claim(limit=2)] == ['{"n":0}', '{"n":1}']

@@ -78,7 +78,7 @@ def test_jobs_of_different_kinds_are_different_jobs(app, queue):
     assert not two.enqueue(1).is_duplicate
 
 
-def test_kinds_with_long_names_are_told_apart(app, queue):
+def test_kinds_with_long_names_are_distinguished(app, queue):
     def mail(to: str) -> None: ...
 
     one, two = (app.job(queue=queue, unique=True, kind="k" * 120 + end)(mail) for end in "ab")
@@ -106,7 +106,7 @@ def test_by_kind_it_is_as_unique_as_by_the_function(app, queue):
     assert app.enqueue("mail", {"to": "ada"}).is_duplicate
 
 
-def test_many_at_once_have_their_duplicates_told(app, queue):
+def test_many_at_once_report_their_duplicates(app, queue):
     @app.job(queue=queue, unique=True)
     def mail(to: str) -> None: ...
 

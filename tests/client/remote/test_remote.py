@@ -57,7 +57,7 @@ def test_instants_go_in_and_come_out_as_datetimes(remote, queue):
     assert (message.due_at, message.expires_at) == (due, due + timedelta(days=1))
 
 
-def test_a_batch_tells_of_each_part_whether_it_was_taken(remote):
+def test_a_batch_answers_for_each_part_whether_it_was_accepted(remote):
     queue = remote.queues.put(a_name(), QueueSettings(max_body_bytes=5)).name
 
     first, second, third = remote.send_batch(queue, [Draft(1), Draft("much too long"), Draft(None)])
@@ -67,7 +67,7 @@ def test_a_batch_tells_of_each_part_whether_it_was_taken(remote):
     assert isinstance(third, Sent)
 
 
-def test_acts_in_a_batch_are_told_apart(remote, queue):
+def test_acts_in_a_batch_are_distinguished(remote, queue):
     remote.send_batch(queue, [Draft(1), Draft(2)])
     one, two = remote.claim(queue, limit=2)
 
@@ -202,7 +202,7 @@ def test_a_client_is_shared_by_threads(remote, queue):
     assert remote.queues.get(queue).counts.ready == 160
 
 
-def test_a_key_opens_the_door(make_server):
+def test_a_key_is_accepted(make_server):
     server = make_server()
     secret = server.broker.keys.create("me", roles=(Role.READ,)).result().secret
     server.broker.refresh_keys()

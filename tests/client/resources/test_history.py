@@ -67,7 +67,7 @@ def test_one_message_is_looked_up_with_its_attempts(history: HistoryClient, ids:
     assert attempt.error == "smtp: 421"
 
 
-def test_requests_that_make_no_sense_are_rejected(history: HistoryClient) -> None:
+def test_invalid_requests_are_rejected(history: HistoryClient) -> None:
     with pytest.raises(InvalidRequest, match="outcome"):
         history.page(outcome=State.READY)
     with pytest.raises(InvalidRequest, match="cursor"):

@@ -108,7 +108,7 @@ def test_a_queue_removed_since_the_last_delivery_is_created_again(
     queues = server.broker.queues
     removed = queues.get("orders").result().queue
     queues.remove("orders", force=True).result()
-    server.broker.directory.keep(removed)  # as if another node had removed it
+    server.broker.directory.cache(removed)  # as if another node had removed it
 
     accepted = channel.request(deliveries.SEND, wanted)
 

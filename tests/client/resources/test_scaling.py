@@ -13,7 +13,7 @@ from penstock.client.remote.transport import Transport
 from penstock.client.resources.workers import ScalingClient
 from penstock.domain.errors import FleetNotFound, FleetNotWatched, InvalidRequest
 from penstock.domain.scaling.fleet_run import FleetState
-from penstock.domain.scaling.fleet_status import DECISION, FleetStatus, FleetTrouble, Note
+from penstock.domain.scaling.fleet_status import DECISION, FleetStatus, FleetTrouble, NewFact
 from penstock.operations.scaling import ScalingOperations
 from tests.clocks import NOON, ManualClock
 from tests.edge.conftest import some_settings
@@ -47,8 +47,8 @@ def clock() -> ManualClock:
 def server(tmp_path: Path, clock: ManualClock) -> Iterator[LiveServer]:
     settings = some_settings(tmp_path / "data")
     with LiveServer(settings, clock=clock, has_duties=False) as started:
-        notes = [Note(DECISION, "mail", {"change": change}) for change in (1, 2)]
-        started.broker.scaling.keep([MAIL], notes, now=NOON).result()
+        facts = [NewFact(DECISION, "mail", {"change": change}) for change in (1, 2)]
+        started.broker.scaling.save_tick([MAIL], facts, now=NOON).result()
         yield started
 
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from penstock.domain.circuit import circuit as circuits
 from penstock.domain.circuit.circuit import (
     Circuit,
-    CircuitOutcomes,
     CircuitState,
     HeldQueue,
     OutcomeCounts,
@@ -20,6 +19,8 @@ from penstock.domain.circuit.circuit import (
 )
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask, check
 from penstock.domain.errors import InvalidRequest
+from tests.domain.circuit import oracle
+from tests.domain.circuit.oracle import CircuitOutcomes
 
 NOW = 1_000_000_000
 ON = BreakerSettings(circuit_check_enabled=True, statistics_update_enabled=True)
@@ -56,7 +57,7 @@ def test_the_ratio_is_a_floored_percentage_as_in_gateleen(
     assert OutcomeCounts(successes, failures).fail_ratio == ratio
 
 
-def test_it_opens_when_there_are_enough_samples_and_enough_of_them_failed() -> None:
+def test_it_opens_when_there_are_enough_outcomes_and_enough_of_them_failed() -> None:
     settings = some(min_queue_sample_count=10, error_threshold_percentage=50)
 
     few = circuits.judge(a_circuit(), OutcomeCounts(0, 9), settings, now=NOW)
@@ -85,21 +86,21 @@ def test_only_what_lies_in_the_window_counts_its_older_edge_included() -> None:
     settings = some(entries_max_age_ms=100)
     samples = CircuitOutcomes({"a": NOW - 100, "b": NOW - 101}, {"c": NOW, "d": NOW - 101})
 
-    assert circuits.tally(samples, settings, now=NOW) == OutcomeCounts(1, 1)
+    assert oracle.tally(samples, settings, now=NOW) == OutcomeCounts(1, 1)
 
 
 def test_a_request_counts_once_for_each_outcome() -> None:
     samples = CircuitOutcomes()
     for outcome in (RequestOutcome.FAILURE, RequestOutcome.FAILURE, RequestOutcome.SUCCESS):
-        samples = circuits.note(samples, "a", outcome, now=NOW)
+        samples = oracle.note(samples, "a", outcome, now=NOW)
 
-    assert circuits.tally(samples, some(), now=NOW) == OutcomeCounts(1, 1)
+    assert oracle.tally(samples, some(), now=NOW) == OutcomeCounts(1, 1)
 
 
-def test_the_oldest_samples_are_given_up_first() -> None:
+def test_the_oldest_outcomes_are_dropped_first() -> None:
     samples = CircuitOutcomes({"b": 1, "a": 1, "c": 2}, {"d": 5})
 
-    trimmed = circuits.trim(samples, some(max_queue_sample_count=2))
+    trimmed = oracle.trim(samples, some(max_queue_sample_count=2))
 
     assert trimmed == CircuitOutcomes({"b": 1, "c": 2}, {"d": 5})
 
@@ -134,7 +135,7 @@ def test_a_request_that_was_let_through_closes_or_reopens() -> None:
 
 
 @pytest.mark.parametrize("state", [OPEN, CLOSED])
-def test_late_answers_decide_nothing_once_the_circuit_has_moved_on(state: CircuitState) -> None:
+def test_late_outcomes_of_an_older_generation_are_ignored(state: CircuitState) -> None:
     circuit = a_circuit(state)
 
     assert circuits.conclude_probe(circuit, RequestOutcome.SUCCESS, now=NOW) == circuit
@@ -183,16 +184,16 @@ def test_a_circuit_that_an_operator_opened_is_closed_only_by_an_operator() -> No
     assert not circuits.close(forced).is_forced
 
 
-def test_the_queue_that_waited_longest_is_the_next_sample_and_goes_to_the_back() -> None:
+def test_the_queue_that_waited_longest_is_the_next_probe_and_goes_to_the_back() -> None:
     held = [HeldQueue("b", 2), HeldQueue("a", 1), HeldQueue("c", 3)]
 
-    first, rest = circuits.next_probe(held, now=NOW)
-    second, _ = circuits.next_probe(rest, now=NOW)
+    first, rest = oracle.next_probe(held, now=NOW)
+    second, _ = oracle.next_probe(rest, now=NOW)
 
     assert (first and first.queue, second and second.queue) == ("a", "b")
     assert HeldQueue("a", NOW) in rest
-    assert circuits.in_order(held) == ["a", "b", "c"]
-    assert circuits.next_probe([], now=NOW) == (None, [])
+    assert oracle.in_order(held) == ["a", "b", "c"]
+    assert oracle.next_probe([], now=NOW) == (None, [])
 
 
 def test_queues_are_released_one_by_one_or_at_a_growing_rate() -> None:
@@ -228,7 +229,7 @@ def test_how_a_response_counts(
     assert result == (outcome, is_done)
 
 
-def test_an_answer_that_takes_too_long_counts_as_a_failure_but_is_not_asked_again() -> None:
+def test_an_answer_that_takes_too_long_counts_as_a_failure_but_is_not_retried() -> None:
     settings = some(slow_call_ms=1_000)
 
     slow = circuits.outcome_of(200, {}, took_ms=1_000, settings=settings)
@@ -280,9 +281,9 @@ def test_replayed_history_keeps_to_the_rules(
     for request_id, outcome, pause in events:
         now += pause
         before = circuit
-        samples = circuits.note(samples, request_id, outcome, now=now)
-        found = circuits.tally(samples, settings, now=now)
-        samples = circuits.trim(samples, settings)
+        samples = oracle.note(samples, request_id, outcome, now=now)
+        found = oracle.tally(samples, settings, now=now)
+        samples = oracle.trim(samples, settings)
         circuit = circuits.judge(circuit, found, settings, now=now)
         assert len(samples.success) <= most
         assert len(samples.failure) <= most

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.domain.circuit import circuit as circuits
-from penstock.domain.circuit.circuit import Circuit, CircuitOutcomes, CircuitState, RequestOutcome
+from penstock.domain.circuit.circuit import Circuit, CircuitState, RequestOutcome
 from penstock.domain.circuit.outcome_window import (
     MAX_ID_BYTES,
     Batch,
@@ -16,9 +16,11 @@ from penstock.domain.circuit.outcome_window import (
     OutcomeWindows,
     max_removable,
     note_all,
-    sample_id,
+    stored_request_id,
 )
 from penstock.domain.circuit.settings import BreakerSettings
+from tests.domain.circuit import oracle
+from tests.domain.circuit.oracle import CircuitOutcomes
 
 NOW = 1_000_000
 FAILURE, SUCCESS = RequestOutcome.FAILURE, RequestOutcome.SUCCESS
@@ -29,19 +31,19 @@ def one_by_one(
 ) -> tuple[Circuit, CircuitOutcomes, int | None]:
     opened_by = None
     for i, (request_id, outcome) in enumerate(batch):
-        samples = circuits.note(samples, request_id, outcome, now=NOW)
+        samples = oracle.note(samples, request_id, outcome, now=NOW)
         before = circuit.state
         circuit = circuits.judge(
-            circuit, circuits.tally(samples, settings, now=NOW), settings, now=NOW
+            circuit, oracle.tally(samples, settings, now=NOW), settings, now=NOW
         )
         if circuit.state is not before:
             opened_by = i
-        samples = circuits.trim(samples, settings)
+        samples = oracle.trim(samples, settings)
     return circuit, samples, opened_by
 
 
 def line_of(entries: dict[str, int], names: set[str], settings: BreakerSettings) -> OutcomeWindow:
-    """What a store would tell of them, and no more."""
+    """What a store would read of them, and no more."""
     since = NOW - settings.entries_max_age_ms
     most = settings.max_queue_sample_count
     ordered = sorted(entries.items(), key=lambda entry: (entry[1], entry[0]))
@@ -80,29 +82,29 @@ def test_a_batch_has_the_same_result_as_single_outcomes(
 ) -> None:
     circuit = Circuit(pattern="/x", state=state)
     names = {kind: {name for name, outcome in batch if outcome is kind} for kind in RequestOutcome}
-    lines = OutcomeWindows(
+    windows = OutcomeWindows(
         line_of(success, names[SUCCESS], chosen), line_of(failure, names[FAILURE], chosen)
     )
 
-    after, opened_by = note_all(circuit, lines, batch, chosen, now=NOW)
+    after, opened_by = note_all(circuit, windows, batch, chosen, now=NOW)
 
     wanted, samples, wanted_by = one_by_one(
         circuit, CircuitOutcomes(success, failure), batch, chosen
     )
     assert (after, opened_by) == (wanted, wanted_by)
     if batch:
-        assert kept(success, lines.success) == samples.success
-        assert kept(failure, lines.failure) == samples.failure
-        assert lines.success.size == len(samples.success)
-        assert lines.failure.size == len(samples.failure)
+        assert kept(success, windows.success) == samples.success
+        assert kept(failure, windows.failure) == samples.failure
+        assert windows.success.size == len(samples.success)
+        assert windows.failure.size == len(samples.failure)
 
 
 def test_it_opens_in_the_middle_although_the_end_looks_good() -> None:
     settings = BreakerSettings(error_threshold_percentage=60, min_queue_sample_count=3)
     batch = [(f"f{i}", FAILURE) for i in range(3)] + [(f"s{i}", SUCCESS) for i in range(9)]
-    lines = OutcomeWindows(OutcomeWindow(0, 0, {}, since=0), OutcomeWindow(0, 0, {}, since=0))
+    windows = OutcomeWindows(OutcomeWindow(0, 0, {}, since=0), OutcomeWindow(0, 0, {}, since=0))
 
-    after, opened_by = note_all(Circuit(pattern="/x"), lines, batch, settings, now=NOW)
+    after, opened_by = note_all(Circuit(pattern="/x"), windows, batch, settings, now=NOW)
 
     assert (after.state, opened_by, after.fail_ratio) == (CircuitState.OPEN, 2, 25)
 
@@ -110,7 +112,7 @@ def test_it_opens_in_the_middle_although_the_end_looks_good() -> None:
 def test_ids_are_kept_short_and_apart() -> None:
     long, other = "/a" * 5_000, "/a" * 5_000 + "b"
 
-    assert sample_id("/short?x=1") == "/short?x=1"
-    assert sample_id(long) != sample_id(other)
-    assert len(sample_id("ü" * 500).encode()) <= MAX_ID_BYTES
-    assert sample_id("a\0b\ud800") == "ab?"
+    assert stored_request_id("/short?x=1") == "/short?x=1"
+    assert stored_request_id(long) != stored_request_id(other)
+    assert len(stored_request_id("ü" * 500).encode()) <= MAX_ID_BYTES
+    assert stored_request_id("a\0b\ud800") == "ab?"

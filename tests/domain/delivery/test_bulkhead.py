@@ -7,17 +7,17 @@ from itertools import count
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain.delivery.bulkhead import PATIENCE_MS, Bulkhead
+from penstock.domain.delivery.bulkhead import SLOW_AFTER_MS, Bulkhead
 from penstock.domain.limits import MINUTE
 
-PLACES = 200
+SLOTS = 200
 
 
-class Pool:
+class BulkheadDriver:
     """A bulkhead, and all that is under way in it."""
 
-    def __init__(self, places: int = PLACES, *, is_shared: bool = True) -> None:
-        self.bulkhead = Bulkhead(places)
+    def __init__(self, slots: int = SLOTS, *, is_shared: bool = True) -> None:
+        self.bulkhead = Bulkhead(slots)
         self.is_shared = is_shared
         self.under_way: dict[str, list[int]] = {}
         self._numbers = count()
@@ -26,13 +26,13 @@ class Pool:
     def at(self, now: int) -> None:
         self.bulkhead.begin_step(now=now)
 
-    def room(self, route: str, limit: int | None = None) -> int:
-        return self.bulkhead.room(route, limit=limit, is_shared=self.is_shared)
+    def free_slots(self, route: str, limit: int | None = None) -> int:
+        return self.bulkhead.free_slots(route, limit=limit, is_shared=self.is_shared)
 
     def fill(self, route: str, limit: int | None = None) -> int:
         """As much as it gets, one after the other; returns what it has then."""
         mine = self.under_way.setdefault(route, [])
-        while self.room(route, limit):
+        while self.free_slots(route, limit):
             mine.append(next(self._numbers))
             self.bulkhead.enter(mine[-1], route, timeout_ms=2 * MINUTE)
         return len(mine)
@@ -43,105 +43,105 @@ class Pool:
 
 
 def test_the_only_route_has_all_places() -> None:
-    assert Pool(is_shared=False).fill("only") == PLACES
+    assert BulkheadDriver(is_shared=False).fill("only") == SLOTS
 
 
 def test_a_route_of_several_leaves_room_for_the_others() -> None:
-    pool = Pool()
+    driver = BulkheadDriver()
 
-    assert pool.fill("hanging") == 144
-    assert pool.fill("healthy") == 29
+    assert driver.fill("hanging") == 144
+    assert driver.fill("healthy") == 29
 
 
 def test_room_for_several_requests_equals_that_of_single_ones() -> None:
-    for places in (1, 2, 3, 7, 50, 199, 200):
-        for others in range(0, places, 5):
-            first, second = Pool(places), Pool(places)
-            for pool in (first, second):
-                pool.fill("other", limit=others)
+    for slots in (1, 2, 3, 7, 50, 199, 200):
+        for others in range(0, slots, 5):
+            first, second = BulkheadDriver(slots), BulkheadDriver(slots)
+            for driver in (first, second):
+                driver.fill("other", limit=others)
 
-            assert first.room("mine") == second.fill("mine")
+            assert first.free_slots("mine") == second.fill("mine")
 
 
 def test_twenty_routes_that_hang_leave_a_place_for_one_more() -> None:
-    pool = Pool()
+    driver = BulkheadDriver()
     for number in range(20):
-        assert pool.fill(f"hanging-{number}") >= 1
+        assert driver.fill(f"hanging-{number}") >= 1
 
-    assert pool.fill("healthy") >= 1
+    assert driver.fill("healthy") >= 1
 
 
 def test_the_limit_of_a_route_holds_as_well() -> None:
-    pool = Pool()
+    driver = BulkheadDriver()
 
-    assert pool.fill("narrow", limit=3) == 3
-    assert pool.room("narrow", limit=2) == 0
+    assert driver.fill("narrow", limit=3) == 3
+    assert driver.free_slots("narrow", limit=2) == 0
 
 
 def test_a_route_that_hung_gets_less_at_its_next_try() -> None:
-    pool = Pool()
-    pool.fill("hanging")
-    pool.at(PATIENCE_MS)
-    assert pool.room("hanging") == 0
-    pool.at(2 * MINUTE)
-    pool.end("hanging")
+    driver = BulkheadDriver()
+    driver.fill("hanging")
+    driver.at(SLOW_AFTER_MS)
+    assert driver.free_slots("hanging") == 0
+    driver.at(2 * MINUTE)
+    driver.end("hanging")
 
-    assert pool.fill("hanging") <= 40
-    assert pool.fill("healthy") >= 100
+    assert driver.fill("hanging") <= 40
+    assert driver.fill("healthy") >= 100
 
 
 def test_quick_answers_bring_the_share_back() -> None:
-    pool = Pool()
-    pool.fill("route")
-    pool.at(2 * MINUTE)
-    pool.end("route")
+    driver = BulkheadDriver()
+    driver.fill("route")
+    driver.at(2 * MINUTE)
+    driver.end("route")
     for _ in range(5):
-        pool.fill("route")
-        pool.end("route")
-        pool.at(2 * MINUTE)
+        driver.fill("route")
+        driver.end("route")
+        driver.at(2 * MINUTE)
 
-    assert pool.fill("route") >= 140
+    assert driver.fill("route") >= 140
 
 
-def test_a_short_time_out_counts_as_slow_before_it_passes() -> None:
-    pool = Pool()
+def test_a_short_timeout_counts_as_slow_before_it_passes() -> None:
+    driver = BulkheadDriver()
     requests = range(50)
     for request in requests:
-        pool.bulkhead.enter(request, "hanging", timeout_ms=1_000)
-    pool.at(1_000)
+        driver.bulkhead.enter(request, "hanging", timeout_ms=1_000)
+    driver.at(1_000)
     for request in requests:
-        pool.bulkhead.leave(request, is_ended=True)
+        driver.bulkhead.leave(request, is_ended=True)
 
-    assert pool.fill("hanging") < 50
+    assert driver.fill("hanging") < 50
 
 
 def test_a_request_that_was_never_sent_does_not_count_against_its_route() -> None:
-    pool = Pool()
-    pool.fill("held")
-    pool.at(PATIENCE_MS)
-    for request in pool.under_way.pop("held"):
-        pool.bulkhead.leave(request, is_ended=False)
-    pool.at(PATIENCE_MS)
+    driver = BulkheadDriver()
+    driver.fill("held")
+    driver.at(SLOW_AFTER_MS)
+    for request in driver.under_way.pop("held"):
+        driver.bulkhead.leave(request, is_ended=False)
+    driver.at(SLOW_AFTER_MS)
 
-    assert pool.fill("held") == 144
+    assert driver.fill("held") == 144
 
 
 @given(
-    places=st.integers(1, 60),
+    slots=st.integers(1, 60),
     acts=st.lists(st.tuples(st.sampled_from("abcde"), st.booleans(), st.integers(0, 8_000))),
 )
 def test_no_more_places_are_given_than_there_are(
-    places: int, acts: list[tuple[str, bool, int]]
+    slots: int, acts: list[tuple[str, bool, int]]
 ) -> None:
-    pool, now = Pool(places), 0
+    driver, now = BulkheadDriver(slots), 0
     for route, is_filling, passed_ms in acts:
         now += passed_ms
-        pool.at(now)
+        driver.at(now)
         if is_filling:
-            pool.fill(route)
+            driver.fill(route)
         else:
-            pool.end(route)
-        under_way = sum(map(len, pool.under_way.values()))
-        assert under_way <= places
-        if under_way < places:
-            assert pool.room("nothing under way yet") >= 1
+            driver.end(route)
+        under_way = sum(map(len, driver.under_way.values()))
+        assert under_way <= slots
+        if under_way < slots:
+            assert driver.free_slots("nothing under way yet") >= 1

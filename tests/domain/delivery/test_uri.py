@@ -46,7 +46,7 @@ def test_a_dot_segment_is_refused_however_it_is_written(uri: str) -> None:
         "/shop?path=../../etc&x=%2e%2e",
     ],
 )
-def test_dots_that_are_no_segment_of_the_path_pass(uri: str) -> None:
+def test_dots_that_are_not_a_segment_of_the_path_pass(uri: str) -> None:
     assert check_uri(uri) == uri
 
 

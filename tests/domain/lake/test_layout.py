@@ -12,7 +12,7 @@ def test_a_row_is_in_the_partition_of_its_day_in_utc():
     assert lake.dt_of(1_769_903_999_999) == "2026-01-31"
 
 
-def test_the_name_of_a_file_tells_which_rows_it_holds():
+def test_the_name_of_a_file_says_which_rows_it_holds():
     rows = Range(1, 5_000)
     name = lake.file_name(lake.HISTORY, rows)
     assert name == "history-0000000000000000001-0000000000000005000.parquet"

@@ -18,7 +18,7 @@ from tests.clocks import NOON
 from tests.factories import a_leased_message
 
 
-def test_an_attempt_tells_who_had_which_lease_from_when_to_when_and_what_went_wrong():
+def test_an_attempt_records_who_had_which_lease_from_when_to_when_and_what_went_wrong():
     message = a_leased_message(lease_no=4)
 
     ended = attempt(message, AttemptOutcome.FAILED, now=NOON + MINUTE, error="boom")

@@ -104,7 +104,7 @@ def test_a_clock_that_is_behind_takes_nothing_away() -> None:
 
     behind = move.advance(task, now=NOON, moved=0)
 
-    assert (behind.credit, behind.paced_at) == (task.credit, task.paced_at)
+    assert (behind.credit, behind.credited_at) == (task.credit, task.credited_at)
 
 
 def test_a_fast_task_waits_until_a_tenth_of_a_second_is_worth_a_step() -> None:
@@ -123,7 +123,7 @@ def test_a_step_never_takes_more_than_a_chunk() -> None:
 
 
 @pytest.mark.parametrize("rate", [0, -1, move.MAX_PER_SECOND + 1])
-def test_a_rate_that_makes_no_sense_is_refused(rate: int) -> None:
+def test_a_rate_out_of_range_is_refused(rate: int) -> None:
     with pytest.raises(InvalidRequest, match="max_per_second"):
         a_task(rate)
 

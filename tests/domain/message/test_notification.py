@@ -89,7 +89,7 @@ def test_the_nth_retry_is_due_at_the_original_date_plus_the_nth_duration(offsets
         assert NOON + late + in_ms == max(NOON + late, NOON + offsets[failures - 1])
 
 
-def test_a_schedule_tells_what_it_is():
+def test_a_schedule_describes_itself():
     assert repr(RetrySchedule(["1h", timedelta(minutes=1)])) == "RetrySchedule(['1h', '1m'])"
     assert RetrySchedule(["90s"]).offsets_ms == (90 * MINUTE // 60,)
 

@@ -40,7 +40,7 @@ def draw(
     )
 
 
-def test_a_point_tells_what_was_there_at_its_end_and_what_happened_in_it():
+def test_a_point_shows_what_was_there_at_its_end_and_what_happened_in_it():
     before = a_sample(NOON, sent=10, done=8)
     steps = (
         a_step(NOON + MINUTE, ready=3, sent=15, done=9),

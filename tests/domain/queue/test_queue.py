@@ -64,7 +64,7 @@ def test_some_settings_may_be_without_limit(name):
     assert check_settings(settings, name="mail") is settings
 
 
-def test_a_back_off_that_makes_no_sense_is_refused():
+def test_an_invalid_back_off_is_refused():
     with pytest.raises(InvalidRequest, match="backoff"):
         check_settings(QueueSettings(backoff=Fixed(-1)), name="mail")
 

@@ -41,7 +41,7 @@ def test_a_clock_that_goes_back_gives_nothing():
     spent = pace.spend(pace.full(rate, now=NOON), rate, 1, now=NOON)
 
     assert pace.available(spent, rate, now=NOON - 5_000) == 0
-    assert pace.spend(spent, rate, 0, now=NOON - 5_000).paced_at == NOON
+    assert pace.spend(spent, rate, 0, now=NOON - 5_000).credited_at == NOON
 
 
 @given(rate=RATES, waits=st.lists(st.integers(0, 5_000), max_size=30), wish=st.integers(1, 30))

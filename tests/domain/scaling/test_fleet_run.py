@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.domain.scaling.fleet_run import (
-    FLAPPING,
+    MAX_UNEXPLAINED_COUNTS,
     CircuitsState,
     FleetReading,
     FleetState,
@@ -147,7 +147,7 @@ def test_a_count_that_flaps_is_never_acted_upon() -> None:
         changes.add(decision.change)
 
     assert changes == {0, 1}  # only the very first was believed
-    assert state.odd_counts >= FLAPPING
+    assert state.odd_counts >= MAX_UNEXPLAINED_COUNTS
 
 
 def test_a_count_between_the_old_and_the_requested_number_is_expected() -> None:

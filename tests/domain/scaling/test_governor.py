@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain.scaling.governor import Bound, FleetNeed, Governed, fleet_to_shrink, govern
+from penstock.domain.scaling.governor import (
+    Bound,
+    FleetNeed,
+    GovernedChange,
+    fleet_to_shrink,
+    govern,
+)
 
 
 def need(
@@ -27,49 +33,49 @@ LACKING = need(total=1, least=2)
 def test_a_fleet_below_its_minimum_is_raised_to_it_even_if_others_are_below_theirs() -> None:
     governed = govern(1, total=0, least=3, most=10, others=[LACKING])
 
-    assert governed == Governed(3, Bound.BELOW_MINIMUM)
+    assert governed == GovernedChange(3, Bound.BELOW_MINIMUM)
 
 
 def test_more_are_allowed_while_the_others_have_their_minimum() -> None:
-    assert govern(4, total=1, least=0, most=10, others=[SERVED]) == Governed(4)
+    assert govern(4, total=1, least=0, most=10, others=[SERVED]) == GovernedChange(4)
 
 
 def test_more_while_above_the_maximum_become_fewer_by_the_excess() -> None:
     governed = govern(5, total=150, least=0, most=10, others=[SERVED])
 
-    assert governed == Governed(-140, Bound.ABOVE_MAXIMUM)
+    assert governed == GovernedChange(-140, Bound.ABOVE_MAXIMUM)
 
 
 def test_more_are_limited_by_the_maximum() -> None:
-    assert govern(5, total=8, least=0, most=10) == Governed(2, Bound.AT_MAXIMUM)
+    assert govern(5, total=8, least=0, most=10) == GovernedChange(2, Bound.AT_MAXIMUM)
 
 
 def test_fewer_are_allowed() -> None:
-    assert govern(-3, total=5, least=1, most=10) == Governed(-3)
+    assert govern(-3, total=5, least=1, most=10) == GovernedChange(-3)
 
 
 def test_fewer_at_the_minimum_are_none() -> None:
-    assert govern(-3, total=2, least=2, most=10) == Governed(0, Bound.AT_MINIMUM)
+    assert govern(-3, total=2, least=2, most=10) == GovernedChange(0, Bound.AT_MINIMUM)
 
 
 def test_fewer_go_no_further_than_the_minimum() -> None:
-    assert govern(-5, total=6, least=2, most=10) == Governed(-4, Bound.AT_MINIMUM)
+    assert govern(-5, total=6, least=2, most=10) == GovernedChange(-4, Bound.AT_MINIMUM)
 
 
 def test_fewer_below_the_minimum_become_more() -> None:
-    assert govern(-1, total=1, least=3, most=10) == Governed(2, Bound.BELOW_MINIMUM)
+    assert govern(-1, total=1, least=3, most=10) == GovernedChange(2, Bound.BELOW_MINIMUM)
 
 
 def test_no_change_stays_none() -> None:
-    assert govern(0, total=5, least=0, most=10, others=[LACKING]) == Governed(0)
+    assert govern(0, total=5, least=0, most=10, others=[LACKING]) == GovernedChange(0)
 
 
 def test_no_change_below_the_minimum_becomes_more() -> None:
-    assert govern(0, total=1, least=3, most=10) == Governed(2, Bound.BELOW_MINIMUM)
+    assert govern(0, total=1, least=3, most=10) == GovernedChange(2, Bound.BELOW_MINIMUM)
 
 
 def test_no_change_above_the_maximum_becomes_fewer() -> None:
-    assert govern(0, total=12, least=3, most=10) == Governed(-2, Bound.ABOVE_MAXIMUM)
+    assert govern(0, total=12, least=3, most=10) == GovernedChange(-2, Bound.ABOVE_MAXIMUM)
 
 
 def test_a_fleet_that_asks_shrinks_by_tenths_while_another_is_below_its_minimum() -> None:
@@ -86,7 +92,7 @@ def test_a_fleet_that_asks_shrinks_by_tenths_while_another_is_below_its_minimum(
 def test_at_its_minimum_it_gets_nothing_while_another_is_below() -> None:
     governed = govern(5, total=2, least=2, most=10, others=[SERVED, LACKING])
 
-    assert governed == Governed(0, Bound.OTHERS_FIRST)
+    assert governed == GovernedChange(0, Bound.OTHERS_FIRST)
 
 
 def test_others_that_were_stopped_by_pressure_do_not_hold_it_up() -> None:

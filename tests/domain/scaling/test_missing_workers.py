@@ -9,7 +9,7 @@ from penstock.domain.scaling.fleet import Fleet
 from penstock.domain.scaling.fleet_run import (
     FleetReading,
     FleetState,
-    give_one,
+    give_up_worker,
     is_short,
     record_shortage,
 )
@@ -148,7 +148,7 @@ def test_once_all_were_there_no_count_is_waited_for_again(falls: list[int], pati
 def test_a_fleet_that_makes_room_gives_up_one_worker() -> None:
     state, _ = once(FleetReading(replicas=there(4), sample=MANY))
 
-    state, decision = give_one(state)
+    state, decision = give_up_worker(state)
 
     assert (decision.change, decision.wanted, decision.reason) == (-1, 3, "making_room")
     assert state.expected == 3

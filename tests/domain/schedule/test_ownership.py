@@ -8,7 +8,12 @@ from msgspec.structs import replace
 from penstock.domain import worker as workers
 from penstock.domain.limits import HOUR
 from penstock.domain.schedule import schedule as schedules
-from penstock.domain.schedule.schedule import YOUNG_MS, FixedInterval, Schedule, Template
+from penstock.domain.schedule.schedule import (
+    REGISTRATION_GRACE_MS,
+    FixedInterval,
+    Schedule,
+    Template,
+)
 from penstock.domain.worker import NewWorker, Worker, WorkerState
 from tests.clocks import NOON
 
@@ -39,8 +44,8 @@ def a_worker(*declared: str, owner: str = OWNER, state: WorkerState = WorkerStat
         (a_schedule("a"), False),
         (a_schedule("b", owner="other.app"), False),
         (a_schedule("b", owner=None), False),
-        (a_schedule("b", created_at=NOON - YOUNG_MS), True),
-        (a_schedule("b", created_at=NOON - YOUNG_MS + 1), False),
+        (a_schedule("b", created_at=NOON - REGISTRATION_GRACE_MS), True),
+        (a_schedule("b", created_at=NOON - REGISTRATION_GRACE_MS + 1), False),
     ],
     ids=["not declared", "declared", "another's", "made by hand", "old enough", "too young"],
 )

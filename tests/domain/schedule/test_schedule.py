@@ -154,7 +154,7 @@ def test_the_next_instant_always_lies_behind_the_last(
         (FixedInterval(999), "every_ms"),
     ],
 )
-def test_a_rhythm_that_makes_no_sense_is_refused(rhythm: schedules.Rhythm, words: str) -> None:
+def test_an_invalid_rhythm_is_refused(rhythm: schedules.Rhythm, words: str) -> None:
     with pytest.raises(InvalidRequest, match=words):
         schedules.check("nightly", rhythm, Template(queue="mail"))
 

@@ -30,7 +30,7 @@ REFUSED_COUNTS = [
 
 
 @pytest.mark.parametrize("count", REFUSED_COUNTS)
-def test_a_count_that_makes_no_sense_is_refused_and_hands_out_nothing(
+def test_an_invalid_count_is_refused_and_no_message_is_claimed(
     aweq: AweqClient, count: str
 ) -> None:
     aweq.send("one")

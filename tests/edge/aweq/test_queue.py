@@ -147,7 +147,7 @@ def test_internal_errors_have_the_texts_of_aweq(error: PenstockError) -> None:
     assert (answer.status, answer.body) == (500, b"Queue failure on publish.")
 
 
-def test_the_page_in_docs_tells_the_settings() -> None:
+def test_the_page_in_docs_lists_the_settings() -> None:
     page = (Path(__file__).parents[3] / "docs" / "aweq.md").read_text()
 
     documented = dict(re.findall(r"^\| `aweq\.(\w+)` \| `?(\w+)`? \|", page, re.MULTILINE))

@@ -12,7 +12,7 @@ from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.message.draft import Draft
 from penstock.domain.queue import problem
 from penstock.domain.queue.queue import QueueSettings
-from penstock.services.circuits.circuits import PermitRequest
+from penstock.services.circuits.permits import PermitRequest
 from penstock.settings import Settings
 from penstock.settings.values import StoreSettings
 from penstock.store.meta_names import HIGH_WATER

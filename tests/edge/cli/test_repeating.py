@@ -139,7 +139,7 @@ def test_sigterm_stops_the_run_at_work_which_releases_what_it_holds() -> None:
         (("--every", "1h", "--wait"), "--every and --wait exclude each other"),
     ],
 )
-def test_an_interval_that_makes_no_sense_is_rejected(
+def test_an_invalid_interval_is_rejected(
     run: Run, tmp_path: Path, words: tuple[str, ...], expected: str
 ) -> None:
     ran = run("pipeline", "run", *words, "--lake", tmp_path)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.domain.scaling.fleet_status import DECISION, FleetTrouble, Note
+from penstock.domain.scaling.fleet_status import DECISION, FleetTrouble, NewFact
 from penstock.settings import load
 from penstock.settings.load import Flag
 from penstock.wiring.broker import open_broker
@@ -46,10 +46,10 @@ def shown(server: LiveServer, clock: ManualClock) -> Iterator[None]:
         "acted": True,
     }
     statuses = [a_fleet_status("mail", seen_at=clock.now(), troubles=(trouble,))]
-    notes = [Note(DECISION, "mail", decision)]
-    server.broker.scaling.keep(statuses, notes, now=clock.now()).result()
+    facts = [NewFact(DECISION, "mail", decision)]
+    server.broker.scaling.save_tick(statuses, facts, now=clock.now()).result()
     yield
-    server.broker.scaling.keep([], gone=["mail"], now=clock.now()).result()
+    server.broker.scaling.save_tick([], gone=["mail"], now=clock.now()).result()
 
 
 # ---- scaling

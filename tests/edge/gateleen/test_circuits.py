@@ -140,7 +140,7 @@ def test_a_store_that_does_not_respond_is_reported_as_in_gateleen(
     def unavailable(*_: Any) -> Any:
         raise StoreUnavailable("cannot reach db.internal:5432")
 
-    for name in ("all", "one", "status", "close", "close_all"):
+    for name in ("all", "find", "status", "close", "close_all"):
         monkeypatch.setattr(server.broker.circuits, name, unavailable)
 
     text = "the store is unavailable; try again"

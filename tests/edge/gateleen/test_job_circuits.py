@@ -41,7 +41,7 @@ def ask(api: Api, *routes: str) -> list[dict[str, Any]]:
     return found
 
 
-def tell(api: Api, permit: dict[str, Any], *ids: str, outcome: str | None) -> None:
+def report(api: Api, permit: dict[str, Any], *ids: str, outcome: str | None) -> None:
     about = {name: permit[name] for name in ("route", "permit", "generation")}
     outcomes = [{**about, "id": one, "outcome": outcome} for one in ids]
     assert api.call("POST", OUTCOMES, {"outcomes": outcomes}).status_code == 204
@@ -52,7 +52,7 @@ def test_a_route_opens_is_tried_and_closes(
 ) -> None:
     [permit] = ask(watched, route)
     assert permit == {"route": route, "permit": "go", "generation": -1}
-    tell(watched, permit, "job-1", "job-2", outcome="failure")
+    report(watched, permit, "job-1", "job-2", outcome="failure")
 
     [held] = ask(watched, route)
     assert (held["permit"], held["wait_ms"]) == ("hold", 120_000)
@@ -62,7 +62,7 @@ def test_a_route_opens_is_tried_and_closes(
     server.broker.circuits.half_open_all(now=clock.advance(minutes=5)).result()
     first, second = ask(watched, route) + ask(watched, route)
     assert (first["permit"], second["permit"]) == ("probe", "hold")
-    tell(watched, first, "job-3", outcome="success")
+    report(watched, first, "job-3", outcome="success")
     assert watched.get(f"/v1/circuits/{circuit_hash(route)}")["state"] == "closed"
 
 
@@ -70,7 +70,7 @@ def test_workers_need_not_ask_while_no_circuit_is_watched(api: Api, route: str) 
     answer = ok(api.call("POST", PERMITS, {"routes": [route]}))
 
     assert answer == {"is_watching": False, "permits": []}
-    tell(api, {"route": route, "permit": "go", "generation": -1}, "job", outcome="failure")
+    report(api, {"route": route, "permit": "go", "generation": -1}, "job", outcome="failure")
     assert api.call("GET", f"/v1/circuits/{circuit_hash(route)}").status_code == 404
 
 

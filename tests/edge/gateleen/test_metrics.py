@@ -40,7 +40,7 @@ def render_metrics(
 
 
 @pytest.mark.parametrize(("state", "number"), [(CLOSED, 0), (HALF, 1), (OPEN, 2)])
-def test_a_circuit_tells_its_state_its_ratio_and_what_it_holds(
+def test_metrics_show_a_circuits_state_its_ratio_and_its_held_queues(
     state: CircuitState, number: int
 ) -> None:
     metrics = render_metrics(a_view(state=state, ratio=42, held=7, name="shop"))

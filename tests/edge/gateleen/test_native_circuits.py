@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.circuit.circuit import circuit_hash
-from penstock.services.circuits.circuits import PermitRequest
+from penstock.services.circuits.permits import PermitRequest
 from tests.clocks import ManualClock
 from tests.edge.api import Api, assert_refused, ok
 from tests.edge.gateleen.conftest import UNREACHABLE
@@ -89,7 +89,7 @@ def test_an_unknown_circuit_is_not_found(api: Api, what: str) -> None:
     assert_refused(answer, 404, "circuit_not_found")
 
 
-def test_a_queue_tells_which_circuit_holds_it(api: Api, server: LiveServer) -> None:
+def test_a_queue_shows_which_circuit_holds_it(api: Api, server: LiveServer) -> None:
     queue = api.make_queue()
     assert "held_by" not in api.queue(queue)
     number = server.broker.queues.get(queue).result().queue.queue_no

@@ -13,9 +13,9 @@ from tests.edge.api import Api, assert_refused, ok
 from tests.edge.conftest import MakeServer
 from tests.edge.izenda.client import IzendaClient
 from tests.edge.izenda.conftest import Reap
-from tests.edge.native.conftest import guarded, let_in
+from tests.edge.native.conftest import let_in, server_with_keys
 
-__all__ = ["guarded", "let_in"]
+__all__ = ["server_with_keys", "let_in"]
 
 
 def test_the_queue_is_made_when_it_is_first_needed(izenda: IzendaClient) -> None:

@@ -105,7 +105,9 @@ def test_a_failed_task_is_still_found_in_a_dead_letter_queue(izenda: IzendaClien
     assert_refused(izenda.report(task, "Succeeded", worker), 409, "lease_lost")
 
 
-def test_the_outcome_is_the_holders_to_tell(izenda: IzendaClient, clock: ManualClock) -> None:
+def test_only_the_lease_holder_reports_the_outcome(
+    izenda: IzendaClient, clock: ManualClock
+) -> None:
     task, holder, other = izenda.enqueue(), izenda.register(), izenda.register()
     assert_refused(izenda.report(task, "Succeeded", holder), 409, "lease_lost")
     izenda.take(holder)
@@ -175,7 +177,7 @@ def test_a_worker_that_drains_is_given_no_more_tasks(izenda: IzendaClient) -> No
     ok(izenda.report(task, "Succeeded", worker))
 
 
-def test_a_task_tells_how_far_it_is(izenda: IzendaClient, clock: ManualClock) -> None:
+def test_a_task_shows_its_progress(izenda: IzendaClient, clock: ManualClock) -> None:
     task, worker = izenda.enqueue("Report", "e1", "all"), izenda.register()
     queued = izenda.task(task)
     assert queued == {

@@ -16,20 +16,22 @@ LetIn = Callable[..., Api]
 
 
 @pytest.fixture(scope="session")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+def server_with_keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     """A server that requires a key."""
-    settings = some_settings(tmp_path_factory.mktemp("guarded"), auth={"required": "always"})
+    settings = some_settings(
+        tmp_path_factory.mktemp("server_with_keys"), auth={"required": "always"}
+    )
     with LiveServer(settings, has_duties=False) as started:
         yield started
 
 
 @pytest.fixture(scope="session")
-def let_in(guarded: LiveServer) -> Iterator[LetIn]:
+def let_in(server_with_keys: LiveServer) -> Iterator[LetIn]:
     """A client with its own key: let_in(Role.READ, queues=("mail*",)); all roles if none."""
     with ExitStack() as stack:
 
         def make(*roles: Role, queues: tuple[str, ...] = ("*",)) -> Api:
-            client = Api(guarded.url, key=new_key(guarded, *roles, queues=queues))
+            client = Api(server_with_keys.url, key=new_key(server_with_keys, *roles, queues=queues))
             return stack.enter_context(closing(client))
 
         yield make

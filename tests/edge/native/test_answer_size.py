@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from penstock.edge import serve
 from penstock.edge.server.traffic import Traffic
+from penstock.edge.serving import serve
 from tests.edge.api import Api, a_name
 from tests.edge.conftest import InBackground, MakeProcess, MakeServer
 from tests.edge.raw import Raw, request

@@ -43,10 +43,10 @@ def _breaker(api: Api, folder: Path) -> Iterator[None]:
 def _fleet(api: Api, server: LiveServer, folder: Path) -> Iterator[None]:
     write_backtest(folder, "2031-01-01")
     scaling, now = server.broker.scaling, server.clock.now()
-    scaling.keep([a_fleet_status("mail", file_profile=Profile())], now=now).result()
+    scaling.save_tick([a_fleet_status("mail", file_profile=Profile())], now=now).result()
     yield
     ok(api.call("DELETE", "/v1/scaling/mail/profile"))
-    scaling.keep([], gone=["mail"], now=now).result()
+    scaling.save_tick([], gone=["mail"], now=now).result()
 
 
 def advice_on(api: Api, question: str, target: str) -> dict[str, Any]:

@@ -36,27 +36,27 @@ REVOKED_WITHIN_S = 15.0  # keys are read once a second, or later on a busy machi
         "Bearer \xe9",
     ],
 )
-def test_a_wrong_key_is_rejected(guarded: LiveServer, header: str) -> None:
-    with Raw(guarded.port) as wire:
+def test_a_wrong_key_is_rejected(server_with_keys: LiveServer, header: str) -> None:
+    with Raw(server_with_keys.port) as wire:
         answer = wire.ask(request("GET", "/v1/stats", headers={"Authorization": header}))
 
     assert (answer.status, b"unauthenticated" in answer.body) == (401, True)
 
 
-def test_every_character_of_a_key_counts(guarded: LiveServer) -> None:
-    key = new_key(guarded)
+def test_every_character_of_a_key_counts(server_with_keys: LiveServer) -> None:
+    key = new_key(server_with_keys)
     for wrong in (key[:-1], key + "0", key[:-1] + ("0" if key[-1] != "0" else "1"), key.upper()):
-        refused = Api(guarded.url, key=wrong).call("GET", "/v1/stats")
+        refused = Api(server_with_keys.url, key=wrong).call("GET", "/v1/stats")
 
         assert_refused(refused, 401, "unauthenticated")
-    assert Api(guarded.url, key=key).call("GET", "/v1/stats").status_code == 200
+    assert Api(server_with_keys.url, key=key).call("GET", "/v1/stats").status_code == 200
 
 
-def test_a_key_is_taken_from_the_header_only(guarded: LiveServer) -> None:
-    key = new_key(guarded)
+def test_a_key_is_taken_from_the_header_only(server_with_keys: LiveServer) -> None:
+    key = new_key(server_with_keys)
 
     for query in (f"key={key}", f"api_key={key}", f"access_token={key}"):
-        refused = Api(guarded.url).call("GET", f"/v1/queues?{query}")
+        refused = Api(server_with_keys.url).call("GET", f"/v1/queues?{query}")
 
         assert refused.status_code == 401
 
@@ -75,7 +75,7 @@ def test_a_revoked_key_opens_nothing_after_a_second_or_so(make_server: MakeServe
     assert holder.call("GET", "/v1/stats").status_code == 200
 
 
-def test_a_new_key_opens_the_door_after_a_second_or_so(make_server: MakeServer) -> None:
+def test_a_new_key_is_accepted_within_seconds(make_server: MakeServer) -> None:
     server = make_server()
     made = server.broker.keys.create("new", roles=tuple(Role)).result()
 

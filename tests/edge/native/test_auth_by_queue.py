@@ -176,7 +176,7 @@ def test_only_its_own_queues_are_listed_and_pages_are_full(
     assert all(name.startswith("mail") for name in seen)
 
 
-def test_metrics_tell_of_its_own_queues_only(mailer: Api, ours: str, theirs: str) -> None:
+def test_metrics_include_its_own_queues_only(mailer: Api, ours: str, theirs: str) -> None:
     text = mailer.call("GET", "/metrics").text
 
     assert f'"{ours}"' in text

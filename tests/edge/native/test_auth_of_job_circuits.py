@@ -24,14 +24,14 @@ ON = {
 
 
 @pytest.fixture
-def admin(let_in: LetIn, guarded: LiveServer) -> Iterator[Api]:
+def admin(let_in: LetIn, server_with_keys: LiveServer) -> Iterator[Api]:
     """An operator; the breaker is on."""
     client = let_in()
     ok(client.call("PATCH", "/v1/breaker", ON))
-    guarded.broker.circuits.refresh()
+    server_with_keys.broker.circuits.refresh()
     yield client
     ok(client.call("DELETE", "/v1/breaker"))
-    guarded.broker.circuits.refresh()
+    server_with_keys.broker.circuits.refresh()
 
 
 @pytest.fixture
@@ -147,11 +147,11 @@ def test_a_key_for_all_queues_need_not_name_jobs(admin: Api, let_in: LetIn, rout
 
 
 def test_our_own_client_names_the_jobs_that_it_asks_for(
-    admin: Api, guarded: LiveServer, route: str
+    admin: Api, server_with_keys: LiveServer, route: str
 ) -> None:
     job = claimed(admin, admin.make_queue("mail"), route)
-    key = new_key(guarded, Role.CONSUME, queues=("mail-*",))
-    with Remote(guarded.url, key=key) as remote:
+    key = new_key(server_with_keys, Role.CONSUME, queues=("mail-*",))
+    with Remote(server_with_keys.url, key=key) as remote:
         permits = remote.circuits.permits({route: job["id"]})
         assert permits is not None
         remote.circuits.report([Reported(permits[route], job["id"], RequestOutcome.FAILURE)])

@@ -125,12 +125,12 @@ def test_a_queue_is_unheld_with_the_role_operate_for_it(admin: Api, let_in: LetI
 
 
 def test_a_limited_key_sees_the_circuits_that_hold_its_queues(
-    admin: Api, let_in: LetIn, guarded: LiveServer
+    admin: Api, let_in: LetIn, server_with_keys: LiveServer
 ) -> None:
     ours, theirs = admin.make_queue("mail"), admin.make_queue("bank")
     one = circuit_hash(PATTERN)
     ok(admin.call("POST", f"/v1/circuits/{one}/open"))
-    hold(guarded, one, ours, theirs)
+    hold(server_with_keys, one, ours, theirs)
     mailer = let_in(Role.READ, queues=("mail-*",))
     stranger = let_in(Role.READ, queues=("shop-*",))
 
@@ -150,7 +150,7 @@ def test_a_limited_key_sees_the_circuits_that_hold_its_queues(
 def hold(server: LiveServer, circuit: str, *queues: str) -> None:
     def do(session: Any) -> None:
         numbers = [session.queues.find(queue).queue_no for queue in queues]
-        session.circuits.to_change({circuit: PATTERN})
+        session.circuits.lock({circuit: PATTERN})
         transitions.hold(session, {circuit: numbers}, now=1)
 
     server.broker.store.write(do).result()

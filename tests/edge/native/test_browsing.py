@@ -129,7 +129,7 @@ def test_a_waiting_message_shows_when_it_is_due(api: Api, clock: ManualClock) ->
         "state=%00",
     ],
 )
-def test_a_query_that_makes_no_sense_is_refused(api: Api, query: str) -> None:
+def test_an_invalid_query_is_refused(api: Api, query: str) -> None:
     queue = api.make_queue()
 
     refused = api.call("GET", f"/v1/queues/{queue}/messages?{query}")

@@ -156,7 +156,7 @@ def test_a_claim_from_an_unknown_queue_is_refused(api: Api) -> None:
     ],
 )
 @pytest.mark.parametrize("wait", [{}, {"wait_ms": 5}])
-def test_a_claim_that_makes_no_sense_is_refused_and_takes_nothing(
+def test_an_invalid_claim_is_refused_and_leases_no_message(
     api: Api, wanted: dict[str, object], wait: dict[str, int]
 ) -> None:
     queue = api.make_queue()

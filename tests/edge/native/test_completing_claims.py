@@ -31,7 +31,7 @@ def test_a_claim_completes_the_given_message_and_returns_the_next(api: Api) -> N
     assert api.counts(queue) == {"leased": 1}
 
 
-def test_a_claim_that_completes_nothing_does_not_speak_of_it(api: Api) -> None:
+def test_a_claim_that_completes_nothing_has_no_completed_field(api: Api) -> None:
     assert "completed" not in turn(api, api.make_queue())
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from penstock import Penstock
-from penstock.edge.embedded_workers import processes_of
+from penstock.edge.serving.embedded_workers import processes_of
 from penstock.settings.workers import WorkersSettings
 from tests.edge.cli.workers import application
 from tests.edge.cli.workers.driver import APP

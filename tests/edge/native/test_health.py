@@ -93,7 +93,7 @@ def test_a_pusher_that_fails_is_named_until_it_runs_again(
     pushing = served.broker._pushing
     assert pushing is not None
     monkeypatch.setattr(pushing.pusher, "tick", failing_once(pushing.pusher.tick))
-    pushing._wakeup.ring()
+    pushing._wakeup.wake()
 
     assert eventually(lambda: parts_in_trouble(own_api)) == [("pusher", "failed")]
 

@@ -22,7 +22,7 @@ def ids(endings: list[dict[str, Any]]) -> list[str]:
     return [ending["id"] for ending in endings]
 
 
-def test_an_ending_tells_what_became_of_a_message(api: Api, queue: str, clock: ManualClock) -> None:
+def test_an_ending_shows_what_became_of_a_message(api: Api, queue: str, clock: ManualClock) -> None:
     sent_at = clock.now()
     message_id = api.send(
         queue, "x", kind="k", entity_id="e", tags=["s", "t"], group="g", priority=3
@@ -204,7 +204,7 @@ def test_an_id_that_names_nothing_has_no_past(api: Api, wrong: str) -> None:
         "queue=a%20b",
     ],
 )
-def test_a_query_that_makes_no_sense_is_refused(api: Api, query: str) -> None:
+def test_an_invalid_query_is_refused(api: Api, query: str) -> None:
     assert_refused(api.call("GET", f"/v1/history?{query}"), 400, "invalid_request")
 
 

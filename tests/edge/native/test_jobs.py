@@ -44,7 +44,7 @@ def test_an_ordinary_message_has_none_of_these_fields(api: Api, queue: str) -> N
     assert not names & api.claim_one(queue).keys()
 
 
-def test_work_may_begin_later_than_the_claim_and_tell_how_far_it_is(
+def test_work_may_begin_later_than_the_claim_and_report_progress(
     api: Api, queue: str, clock: ManualClock
 ) -> None:
     api.send(queue, timeout_ms=60_000)
@@ -190,9 +190,7 @@ def test_a_key_is_taken_until_the_end(api: Api, queue: str) -> None:
         {"route": ""},
     ],
 )
-def test_a_draft_that_makes_no_sense_is_refused(
-    api: Api, queue: str, wrong: dict[str, Any]
-) -> None:
+def test_an_invalid_draft_is_refused(api: Api, queue: str, wrong: dict[str, Any]) -> None:
     sent = api.call("POST", f"/v1/queues/{queue}/messages", {"body": 1, **wrong})
 
     assert_refused(sent, 400, "invalid_request")
@@ -229,7 +227,7 @@ def test_a_claim_of_some_kinds_may_complete_what_is_done(api: Api, queue: str) -
         {"kinds": ["a"], "in_a_row": True},
     ],
 )
-def test_kinds_that_make_no_sense_are_refused(api: Api, queue: str, wrong: dict[str, Any]) -> None:
+def test_invalid_kinds_are_refused(api: Api, queue: str, wrong: dict[str, Any]) -> None:
     claimed = api.call("POST", f"/v1/queues/{queue}/claims", wrong)
 
     assert_refused(claimed, 400, "invalid_request")

@@ -74,7 +74,7 @@ def test_acts_on_one_message_are_decided_in_the_order_given(api: Api) -> None:
     assert results[2]["error"]["code"] == "lease_lost"
 
 
-def test_an_act_that_makes_no_sense_spoils_no_other(api: Api) -> None:
+def test_an_invalid_act_does_not_affect_the_others(api: Api) -> None:
     held = leases(api, api.make_queue(), 3)
     acts = [
         {"receipt": held[0]["receipt"], "act": "complete"},
@@ -103,5 +103,5 @@ def test_an_act_that_makes_no_sense_spoils_no_other(api: Api) -> None:
         None,
     ],
 )
-def test_a_batch_that_makes_no_sense_is_refused(api: Api, acts: Any) -> None:
+def test_an_invalid_batch_is_refused(api: Api, acts: Any) -> None:
     assert_refused(act_batch(api, acts), 400, "invalid_request")

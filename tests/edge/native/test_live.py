@@ -54,7 +54,7 @@ def listening(api: Api, path: str = "/v1/live") -> Iterator[Heard]:
         yield Heard(answer.iter_lines())
 
 
-def test_the_first_news_come_at_once_and_tell_the_whole(api: Api) -> None:
+def test_the_first_event_is_sent_at_once_and_is_complete(api: Api) -> None:
     with listening(api) as heard:
         news = heard.next()
     stats = api.get("/v1/stats")
@@ -105,7 +105,7 @@ def test_it_ends_after_as_many_events_as_were_asked_for(api: Api) -> None:
 
 
 @pytest.mark.parametrize("events", ["0", "-1", "x", "", "100001"])
-def test_a_number_that_makes_no_sense_is_refused(api: Api, events: str) -> None:
+def test_an_invalid_number_of_events_is_refused(api: Api, events: str) -> None:
     assert_refused(api.call("GET", f"/v1/live?events={events}"), 400, "invalid_request")
 
 
@@ -126,7 +126,7 @@ def test_a_key_for_some_queues_gets_events_of_those_only(let_in: LetIn) -> None:
     assert (first["counts"], first["totals"], first["rates"]) == (None, None, None)
 
 
-def test_only_so_many_may_listen_at_one_time(make_server: MakeServer) -> None:
+def test_at_most_the_limit_may_listen_at_one_time(make_server: MakeServer) -> None:
     server = make_server(limits={"max_listeners": 2})
     api = Api(server.url)
     with listening(api) as heard:
@@ -159,14 +159,16 @@ def test_a_stopping_server_lets_its_listeners_go(make_server: MakeServer) -> Non
     api.close()
 
 
-def test_news_end_with_the_key_of_the_listener(guarded: LiveServer) -> None:
-    kept, lost = (Api(guarded.url, key=new_key(guarded, Role.READ)) for _ in range(2))
+def test_news_end_with_the_key_of_the_listener(server_with_keys: LiveServer) -> None:
+    kept, lost = (
+        Api(server_with_keys.url, key=new_key(server_with_keys, Role.READ)) for _ in range(2)
+    )
     lost_id = lost.http.headers["Authorization"].split("_")[1]
     with listening(kept) as staying, listening(lost) as leaving:
         leaving.next()
 
-        guarded.broker.keys.revoke(lost_id).result()
-        guarded.broker.refresh_keys()
+        server_with_keys.broker.keys.revoke(lost_id).result()
+        server_with_keys.broker.refresh_keys()
 
         leaving.rest()  # the stream ends
         staying.next()

@@ -1,7 +1,7 @@
 """Claims that wait are answered as soon as there is something for them.
 
-The server under test hardly ever polls (waking.poll_ms is a minute), so each answer here was caused
-by a wake-up.
+The server under test hardly ever polls (wakeups.poll_ms is a minute), so each answer here was
+caused by a wake-up.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def test_a_claim_that_does_not_wait_is_served_even_if_the_queue_is_not_cached(
     make_server: MakeServer, in_background: InBackground
 ) -> None:
     clock = ManualClock()
-    settings = {"limits": {"max_waiting_claims": 1}, "waking": {"poll_ms": 50}}
+    settings = {"limits": {"max_waiting_claims": 1}, "wakeups": {"poll_ms": 50}}
     api = Api(make_server(clock=clock, **settings).url)
     queue, other = api.make_queue(), api.make_queue()
     [claim] = Waiting(api, queue, in_background).start()
@@ -66,7 +66,7 @@ def test_waiting_claims_are_answered_empty_when_the_server_stops(
 def test_a_client_that_goes_while_its_claim_is_under_way_takes_no_message_with_it(
     make_server: MakeServer,
 ) -> None:
-    server = make_server(waking={"poll_ms": 60_000})
+    server = make_server(wakeups={"poll_ms": 60_000})
     api = Api(server.url)
     queue = api.make_queue()
     message_id = api.send(queue)
@@ -89,8 +89,8 @@ def test_without_wake_ups_a_waiting_claim_polls_now_and_then(
     make_server: MakeServer, in_background: InBackground
 ) -> None:
     """Another node may have sent a message; here a second broker on the same store does."""
-    server = make_server(waking={"poll_ms": 50})
-    neighbour = make_server(waking={"poll_ms": 50})
+    server = make_server(wakeups={"poll_ms": 50})
+    neighbour = make_server(wakeups={"poll_ms": 50})
     api, other = Api(server.url), Api(neighbour.url)
     queue = api.make_queue()
     [claim] = Waiting(api, queue, in_background).start()
@@ -103,7 +103,7 @@ def test_without_wake_ups_a_waiting_claim_polls_now_and_then(
 def test_by_the_true_clock_a_due_message_comes_without_delay(
     make_server: MakeServer, in_background: InBackground
 ) -> None:
-    api = Api(make_server(waking={"poll_ms": 60_000}).url)
+    api = Api(make_server(wakeups={"poll_ms": 60_000}).url)
     queue = api.make_queue()
     [claim] = Waiting(api, queue, in_background).start()
 

@@ -91,9 +91,7 @@ def test_a_waiting_message_can_be_brought_forward(api: Api, queue: str, clock: M
     "change",
     [{}, {"due_at": "soon"}, {"due_at": None}, {"due_at": 0, "priority": 1}, {"due_at": -1}],
 )
-def test_a_change_that_makes_no_sense_is_refused(
-    api: Api, queue: str, change: dict[str, Any]
-) -> None:
+def test_an_invalid_change_is_refused(api: Api, queue: str, change: dict[str, Any]) -> None:
     message_id = api.send(queue)
 
     refused = api.call("PATCH", f"/v1/messages/{message_id}", change)

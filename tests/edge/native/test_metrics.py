@@ -112,7 +112,7 @@ def test_metrics_and_the_queue_show_the_same_counts(api: Api) -> None:
         assert metrics.value(name, messaging_destination_name=queue) == shown["totals"][total]
 
 
-def test_metrics_tell_the_store_and_how_many_wait(
+def test_metrics_show_the_store_and_how_many_claims_wait(
     api: Api, server: LiveServer, in_background: InBackground
 ) -> None:
     queue = api.make_queue()

@@ -157,9 +157,7 @@ def test_an_unknown_queue_target_or_move_is_not_found(api: Api, letters: str) ->
         {"from": "x"},
     ],
 )
-def test_a_move_that_makes_no_sense_is_refused(
-    api: Api, letters: str, wanted: dict[str, Any]
-) -> None:
+def test_an_invalid_move_is_refused(api: Api, letters: str, wanted: dict[str, Any]) -> None:
     assert_refused(start(api, letters, **wanted), 400, "invalid_request")
     assert_refused(start(api, letters, to=letters), 400, "invalid_request")
     ordered = api.make_queue(ordering="group")

@@ -113,7 +113,7 @@ def test_date_body_and_tags_are_changed(api: Api, queue: str) -> None:
     assert "body" not in found or found["body"] is None
 
 
-def test_a_notification_that_failed_tells_both_dates(api: Api, queue: str) -> None:
+def test_a_notification_that_failed_shows_both_dates(api: Api, queue: str) -> None:
     account = a_name("account")
     made = record(api, queue, delay_ms=0, tags=[account])
     ok(api.act(api.claim_one(queue)["receipt"], "fail", error="no", retry_in_ms=60_000))

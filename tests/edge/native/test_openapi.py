@@ -51,7 +51,7 @@ def api(served: LiveServer) -> Iterator[Api]:
 def _fleet(served: LiveServer) -> None:
     """A fleet whose autoscaler has just run."""
     now = served.broker.clock.now()
-    served.broker.scaling.keep([a_fleet_status("mail", seen_at=now)], now=now).result()
+    served.broker.scaling.save_tick([a_fleet_status("mail", seen_at=now)], now=now).result()
 
 
 @pytest.fixture(scope="module")

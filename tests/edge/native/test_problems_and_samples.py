@@ -159,7 +159,7 @@ def test_a_server_samples_by_itself(make_server: MakeServer) -> None:
         "from=yesterday",
     ],
 )
-def test_a_span_that_makes_no_sense_is_refused(api: Api, query: str) -> None:
+def test_an_invalid_span_is_refused(api: Api, query: str) -> None:
     assert_refused(api.call("GET", f"/v1/samples?{query}"), 400, "invalid_request")
 
 

@@ -65,5 +65,5 @@ def test_a_prefix_is_taken_literally(api: Api, names: list[str]) -> None:
     "query",
     ["limit=0", "limit=1001", "limit=-1", "limit=two", "limit=", "limit=1&limit=2", "name=a"],
 )
-def test_a_query_that_makes_no_sense_is_refused(api: Api, query: str) -> None:
+def test_an_invalid_query_is_refused(api: Api, query: str) -> None:
     assert_refused(api.call("GET", f"/v1/queues?{query}"), 400, "invalid_request")

@@ -30,7 +30,7 @@ def test_while_nothing_can_be_written_it_is_alive_but_not_ready(
     queue = api.make_queue()
     api.send(queue)
 
-    server.tell(set={trouble: True})
+    server.steer(set={trouble: True})
 
     # Requests that change nothing may still be answered, but not wrongly.
     eventually(lambda: api.call("GET", "/readyz").status_code == 503)
@@ -40,7 +40,7 @@ def test_while_nothing_can_be_written_it_is_alive_but_not_ready(
         refused = api.call("POST", f"/v1/queues/{queue}/{path}", body)
         assert_refused(refused, 503, "store_unavailable")
 
-    server.tell(set={trouble: False})
+    server.steer(set={trouble: False})
     eventually(lambda: api.call("GET", "/readyz").status_code == 200)
     assert api.counts(queue) == {"ready": 1}
     assert ok(api.call("POST", f"/v1/queues/{queue}/messages", {"body": 2}))["id"]

@@ -86,7 +86,7 @@ def test_a_redrive_to_an_unknown_queue_is_refused(api: Api) -> None:
 
 
 @pytest.mark.parametrize("wanted", [{"limit": 0}, {"limit": -1}, {"to": "a b"}, {"from": "x"}])
-def test_a_redrive_that_makes_no_sense_is_refused(api: Api, wanted: dict[str, Any]) -> None:
+def test_an_invalid_redrive_is_refused(api: Api, wanted: dict[str, Any]) -> None:
     queue = api.make_queue()
     api.die(queue)
 

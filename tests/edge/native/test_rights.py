@@ -46,7 +46,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
         write_day(folder, "slo", "2031-01-01", [{"queue": "mail", "bad": 1}])
         write_tuning(folder, "2031-01-01")
         now = started.broker.clock.now()
-        started.broker.scaling.keep([a_fleet_status("mail", seen_at=now)], now=now).result()
+        started.broker.scaling.save_tick([a_fleet_status("mail", seen_at=now)], now=now).result()
         yield started
         shutil.rmtree(folder)
 
@@ -133,7 +133,7 @@ def _hold(server: LiveServer, queue: str) -> None:
     circuit = circuit_hash(SHOP)
 
     def do(session: Any) -> None:
-        session.circuits.to_change({circuit: SHOP})
+        session.circuits.lock({circuit: SHOP})
         transitions.hold(session, {circuit: [session.queues.find(queue).queue_no]}, now=1)
 
     server.broker.store.write(do).result()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.access.api_key import Role
-from penstock.domain.scaling.fleet_status import DECISION, FleetStatus, FleetTrouble, Note
+from penstock.domain.scaling.fleet_status import DECISION, FleetStatus, FleetTrouble, NewFact
 from penstock.domain.scaling.pressure import Pressure
 from penstock.domain.scaling.recommendation import Sample, combine
 from tests.clocks import ManualClock
@@ -19,13 +19,13 @@ from tests.edge.native.test_metrics import parse
 from tests.factories import a_fleet_status
 
 
-def keep(server: LiveServer, *statuses: FleetStatus, notes: tuple[Note, ...] = ()) -> None:
-    server.broker.scaling.keep(statuses, notes, now=server.clock.now()).result()
+def keep(server: LiveServer, *statuses: FleetStatus, facts: tuple[NewFact, ...] = ()) -> None:
+    server.broker.scaling.save_tick(statuses, facts, now=server.clock.now()).result()
 
 
 def forget(server: LiveServer) -> None:
     names = [status.name for status in server.broker.scaling.all().result()]
-    server.broker.scaling.keep([], gone=names, now=server.clock.now()).result()
+    server.broker.scaling.save_tick([], gone=names, now=server.clock.now()).result()
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +92,9 @@ def test_decisions_come_page_by_page_newest_first(
     api: Api, server: LiveServer, clock: ManualClock
 ) -> None:
     for number in range(3):
-        keep(server, a_fleet_status("paged"), notes=(Note(DECISION, "paged", {"change": number}),))
+        keep(
+            server, a_fleet_status("paged"), facts=(NewFact(DECISION, "paged", {"change": number}),)
+        )
         clock.advance(seconds=10)
 
     first = api.get("/v1/scaling/paged/decisions", limit="2")
@@ -132,7 +134,7 @@ def test_an_invalid_query_is_rejected(api: Api, server: LiveServer, path: str) -
     assert_refused(api.call("GET", path), 400, "invalid_request")
 
 
-def test_metrics_tell_of_fleets(api: Api, server: LiveServer) -> None:
+def test_metrics_include_fleets(api: Api, server: LiveServer) -> None:
     keep(server, a_fleet_status("mail", group='e"u'))
 
     metrics = parse(api.call("GET", "/metrics").text)
@@ -155,15 +157,17 @@ def test_metrics_of_a_fleet_of_which_nothing_is_known_are_left_out(
     assert 'penstock_fleet_wanted{fleet="mail"' in text
 
 
-def test_a_key_for_some_queues_sees_their_fleets_only(guarded: LiveServer, let_in: LetIn) -> None:
-    now = guarded.clock.now()
+def test_a_key_for_some_queues_sees_their_fleets_only(
+    server_with_keys: LiveServer, let_in: LetIn
+) -> None:
+    now = server_with_keys.clock.now()
     statuses: list[Any] = [
         a_fleet_status("mail", queue="mail-1", seen_at=now),
         a_fleet_status("bank", queue="bank-1", seen_at=now),
         a_fleet_status("rabbit", queue="mail-2", source="rabbit", seen_at=now),
         a_fleet_status("both", queue="mail-1", queues=("mail-1", "bank-1"), seen_at=now),
     ]
-    keep(guarded, *statuses)
+    keep(server_with_keys, *statuses)
     mailer, admin = let_in(Role.READ, queues=("mail-*",)), let_in(Role.READ)
 
     assert [one["name"] for one in mailer.get("/v1/scaling")["fleets"]] == ["mail"]
@@ -175,4 +179,4 @@ def test_a_key_for_some_queues_sees_their_fleets_only(guarded: LiveServer, let_i
             assert_refused(answer, 404, "fleet_not_found")
     assert "penstock_fleet" not in mailer.call("GET", "/metrics").text
     assert "penstock_fleet" in admin.call("GET", "/metrics").text
-    forget(guarded)
+    forget(server_with_keys)

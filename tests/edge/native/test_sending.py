@@ -238,7 +238,7 @@ def test_a_send_to_an_unknown_queue_is_refused(api: Api) -> None:
         [],
     ],
 )
-def test_a_draft_that_makes_no_sense_is_refused(api: Api, draft: Any) -> None:
+def test_an_invalid_draft_is_refused(api: Api, draft: Any) -> None:
     queue = api.make_queue()
 
     refused = api.call("POST", f"/v1/queues/{queue}/messages", draft)

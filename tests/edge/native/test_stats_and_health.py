@@ -37,7 +37,7 @@ def test_stats_count_over_all_queues(api: Api, server: LiveServer) -> None:
     assert _grown(before["totals"], after["totals"]) == {"sent": 3, "claimed": 1, "done": 1}
 
 
-def test_stats_tell_how_many_claims_wait(api: Api) -> None:
+def test_stats_show_how_many_claims_wait(api: Api) -> None:
     assert api.get("/v1/stats")["waiting_claims"] == 0
 
 

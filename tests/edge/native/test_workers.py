@@ -185,7 +185,7 @@ def test_the_list_comes_page_by_page(api: Api) -> None:
     assert_refused(api.call("GET", "/v1/workers?gone=perhaps"), 400, "invalid_request")
 
 
-def test_a_lost_workers_messages_come_back_and_tell_of_it(
+def test_a_lost_workers_messages_come_back_and_name_it(
     api: Api, clock: ManualClock, reap: Reap
 ) -> None:
     queue = api.make_queue(lease_ms=3_600_000)

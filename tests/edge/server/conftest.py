@@ -1,5 +1,5 @@
 """The server that requires keys, and its clients, are those of the native API."""
 
-from tests.edge.native.conftest import guarded, let_in
+from tests.edge.native.conftest import let_in, server_with_keys
 
-__all__ = ["guarded", "let_in"]
+__all__ = ["server_with_keys", "let_in"]

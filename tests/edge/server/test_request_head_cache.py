@@ -142,16 +142,18 @@ def test_a_long_head_is_not_remembered() -> None:
     assert heads.recognise(long, Wire()) is None
 
 
-def test_a_revoked_key_is_rejected_even_if_its_request_head_is_cached(guarded: LiveServer) -> None:
-    keys = guarded.broker.keys
+def test_a_revoked_key_is_rejected_even_if_its_request_head_is_cached(
+    server_with_keys: LiveServer,
+) -> None:
+    keys = server_with_keys.broker.keys
     made = keys.create("to be taken back", roles=(Role.READ,), queues=("*",)).result()
-    guarded.broker.refresh_keys()
+    server_with_keys.broker.refresh_keys()
     ask = request("GET", "/v1/queues", headers={"Authorization": f"Bearer {made.secret}"})
-    with Raw(guarded.port) as wire:
+    with Raw(server_with_keys.port) as wire:
         assert [wire.ask(ask).status for _ in range(3)] == [200, 200, 200]
 
         keys.revoke(made.key.key_id).result()
-        guarded.broker.refresh_keys()
+        server_with_keys.broker.refresh_keys()
 
         assert wire.ask(ask).status == 401
 

@@ -70,7 +70,7 @@ def test_a_slash_too_many_makes_no_difference(http: httpx.Client, queue: str) ->
     assert "MessageId" in by_json.json()
 
 
-def test_two_slashes_are_no_queues_path(server: LiveServer, queue: str) -> None:
+def test_a_path_with_two_slashes_is_not_a_queue(server: LiveServer, queue: str) -> None:
     with Raw(server.port) as wire:  # other clients make one of them
         listed = wire.ask(request("POST", "//", b"{}", headers=TARGET))
         by_form = wire.ask(request("POST", "//", b"Action=ListQueues", headers=FORM))
@@ -93,7 +93,7 @@ def test_a_picture_on_a_page_of_another_port_cannot_act_here(
 
 
 @pytest.mark.parametrize("headers", [{"Sec-Fetch-Site": "none"}, {"Sec-Fetch-Site": "same-origin"}])
-def test_people_may_type_a_request(http: httpx.Client, headers: dict) -> None:
+def test_a_request_from_the_address_bar_is_accepted(http: httpx.Client, headers: dict) -> None:
     assert http.get("/", params={"Action": "ListQueues"}, headers=headers).status_code == 200
 
 
@@ -105,7 +105,7 @@ def test_without_keys_only_this_machine_is_served(server: LiveServer) -> None:
     assert answer.headers["x-amzn-query-error"] == "AccessDenied;Sender"
 
 
-def test_home_is_still_for_people(http: httpx.Client) -> None:
+def test_a_browser_still_gets_the_home_page(http: httpx.Client) -> None:
     for method in ("GET", "HEAD"):
         answer = http.request(method, "/")
         assert answer.is_redirect
@@ -119,7 +119,7 @@ def test_home_is_still_for_people(http: httpx.Client) -> None:
         ("/", {"Authorization": "AWS4-HMAC-SHA256 Credential=x"}),
     ],
 )
-def test_a_program_is_not_sent_to_the_page_for_people(
+def test_a_program_is_not_redirected_to_the_home_page(
     http: httpx.Client, url: str, headers: dict
 ) -> None:
     """It might take the page for success."""
@@ -214,7 +214,7 @@ def test_headers_of_another_proxy_do_not_set_the_queue_url(make_server: MakeServ
         assert url_for(server, headers, name) == f"http://localhost/000000000000/{name}"
 
 
-def test_or_with_the_one_that_is_set(make_server: MakeServer) -> None:
+def test_queue_urls_use_the_configured_public_url(make_server: MakeServer) -> None:
     server = make_server(
         sqs={
             "public_url": "https://queues.example",

@@ -80,7 +80,7 @@ def test_a_server_may_allow_shorter_retentions():
     assert found.retention == 1
 
 
-def test_truths_come_back_in_small_letters():
+def test_booleans_are_rendered_in_lower_case():
     given = {"FifoQueue": "True", "ContentBasedDeduplication": "TRUE"}
 
     found = attributes.render(attributes.read_new(given))

@@ -30,7 +30,7 @@ def test_a_body_is_measured_as_meant_and_stored_as_json(text, ascii_only):
     assert found.utf8 == text.encode()
     assert found.text == text
     assert json.loads(found.json) == text
-    assert body.shown(found.json) == found
+    assert body.render(found.json) == found
 
 
 def test_escapes_that_take_more_room_than_the_character_are_not_stored():
@@ -69,7 +69,7 @@ def test_characters_that_xml_does_not_have_are_refused(character, ascii_only, ar
     assert caught.value.code == "InvalidMessageContents"
 
 
-def test_bytes_that_are_no_utf8_are_refused():
+def test_bytes_that_are_not_utf8_are_refused():
     with pytest.raises(SqsError) as caught:
         body.read(msgspec.Raw(b'"\xff"'))
 
@@ -78,7 +78,7 @@ def test_bytes_that_are_no_utf8_are_refused():
 
 @pytest.mark.parametrize("stored", ['{"to":"ada"}', "7", "null", '["a\\n"]'])
 def test_json_that_another_api_has_sent_is_shown_as_its_text(stored):
-    found = body.shown(stored)
+    found = body.render(stored)
 
     assert found.text == stored
     assert json.loads(found.json) == stored

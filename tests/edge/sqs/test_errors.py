@@ -125,6 +125,6 @@ def test_a_refusal_of_sqs_stays_what_it_is():
 
 
 def test_a_needed_member_is_given_back_or_named():
-    assert errors.needed("", "Label") == ""
+    assert errors.require("", "Label") == ""
     with pytest.raises(SqsError, match="must contain the parameter Label"):
-        errors.needed(None, "Label")
+        errors.require(None, "Label")

@@ -77,18 +77,13 @@ def test_results_asked_for_are_at_least_one():
 
 
 @pytest.mark.parametrize(
-    ("check", "parameter"),
-    [
-        (content.check_group_id, "MessageGroupId"),
-        (content.check_deduplication_id, "MessageDeduplicationId"),
-        (content.check_attempt_id, "ReceiveRequestAttemptId"),
-    ],
+    "parameter", ["MessageGroupId", "MessageDeduplicationId", "ReceiveRequestAttemptId"]
 )
-def test_ids_are_letters_digits_and_punctuation(check, parameter):
-    check("aZ09!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
-    check("x" * 128)
+def test_ids_are_letters_digits_and_punctuation(parameter):
+    content.check_id(parameter, "aZ09!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+    content.check_id(parameter, "x" * 128)
     for bad in ("", "a b", "x" * 129, "ż", "a\n"):
-        assert refusal(check, bad).message == (
+        assert refusal(content.check_id, parameter, bad).message == (
             f"Value {bad} for parameter {parameter} is invalid. Reason: {parameter} can only "
             "include alphanumeric and punctuation characters. 1 to 128 in length."
         )

@@ -174,7 +174,7 @@ def test_the_aws_command_line_turns_pages(run_aws: AwsCli, one_server: LiveServe
     assert listed["QueueUrls"] == queues
 
 
-def test_the_aws_command_line_signs_with_what_ours_tells_it(
+def test_the_aws_command_line_signs_with_what_our_command_prints(
     run_aws: AwsCli, make_server: MakeServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server = make_server(auth={"required": "always"})

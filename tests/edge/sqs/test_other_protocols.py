@@ -189,12 +189,12 @@ def test_a_native_queue_is_shown_as_closely_as_sqs_can_express(aws: Aws, api: Ap
         "native", lease_ms=1500, max_attempts=7, dead_letter_queue=letters, wait_ms=20_000
     )
 
-    told_of = aws.attributes(url_of(aws, name))
+    attributes = aws.attributes(url_of(aws, name))
 
-    assert told_of["VisibilityTimeout"] == "1"
-    assert told_of["MessageRetentionPeriod"] == "345600"
-    assert told_of["ReceiveMessageWaitTimeSeconds"] == "20"
-    assert json.loads(told_of["RedrivePolicy"]) == {
+    assert attributes["VisibilityTimeout"] == "1"
+    assert attributes["MessageRetentionPeriod"] == "345600"
+    assert attributes["ReceiveMessageWaitTimeSeconds"] == "20"
+    assert json.loads(attributes["RedrivePolicy"]) == {
         "deadLetterTargetArn": f"arn:aws:sqs:us-east-1:000000000000:{letters}",
         "maxReceiveCount": 7,
     }
@@ -386,7 +386,7 @@ def test_sqs_limits_the_size_of_a_message_where_other_apis_allow_more(
         assert refusal.text.endswith(f"Message must be shorter than {most} bytes.")
 
 
-def test_a_queue_without_a_limit_tells_that_of_sqs(make_server: MakeServer) -> None:
+def test_a_queue_without_a_limit_reports_that_of_sqs(make_server: MakeServer) -> None:
     server = make_server(limits={"max_body_bytes": 4 * 1024 * 1024})
     server.broker.queues.put("plain", QueueSettings()).result()
     alone = Aws(server.url)

@@ -41,7 +41,7 @@ def call(url: str) -> SqsCall:
 
 def test_a_url_means_the_same_queue_every_time(seen: Seen, lookup: QueueLookup) -> None:
     for name in ("mail", "sms", "mail"):
-        lookup.known(call(f"http://h/{ACCOUNT}/{name}"))
+        lookup.cached_queue(call(f"http://h/{ACCOUNT}/{name}"))
 
     assert seen.names == ["mail", "sms", "mail"]
 
@@ -49,12 +49,12 @@ def test_a_url_means_the_same_queue_every_time(seen: Seen, lookup: QueueLookup) 
 def test_the_queue_of_another_account_is_refused_every_time(lookup: QueueLookup) -> None:
     for _ in range(2):
         with pytest.raises(SqsError, match="does not exist"):
-            lookup.known(call("http://h/999999999999/mail"))
+            lookup.cached_queue(call("http://h/999999999999/mail"))
 
 
 def test_a_long_url_is_read_but_not_remembered(seen: Seen, lookup: QueueLookup) -> None:
     for host in ("a", "b", "d" * 400):
-        lookup.known(call(f"http://{host}/{ACCOUNT}/mail"))
+        lookup.cached_queue(call(f"http://{host}/{ACCOUNT}/mail"))
 
     assert seen.names == ["mail"] * 3
     assert lookup._remembered.cache_info().currsize == 2

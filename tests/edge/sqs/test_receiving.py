@@ -327,7 +327,7 @@ def test_a_wait_without_a_message_ends_and_no_later_than_the_node_allows(
 def test_a_delay_and_a_visibility_timeout_end_during_a_waiting_receive(
     make_server: MakeServer,
 ) -> None:
-    alone = Aws(make_server(waking={"poll_ms": 60_000}).url)
+    alone = Aws(make_server(wakeups={"poll_ms": 60_000}).url)
     delayed, hidden = alone.make(), alone.make()
     alone.send(delayed, DelaySeconds=1)
     alone.send(hidden)

@@ -24,7 +24,7 @@ NO_TOKEN = "Request is missing Authentication Token"
 
 
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+def server_with_keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     """A server that requires a key."""
     settings = some_settings(
         tmp_path_factory.mktemp("signed"),
@@ -36,15 +36,15 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
 
 
 @pytest.fixture(scope="module")
-def sign_in(guarded: LiveServer) -> SignIn:
+def sign_in(server_with_keys: LiveServer) -> SignIn:
     """boto3 with its own key; all roles if none is given."""
 
     def make(*roles: Role, queues: tuple[str, ...] = ("*",)) -> Aws:
-        broker = guarded.broker
+        broker = server_with_keys.broker
         made = broker.keys.create("a test", roles=roles or tuple(Role), queues=queues).result()
         broker.refresh_keys()
         key_id = made.key.key_id
-        return Aws(guarded.url, key=key_id, secret=broker.keys.signing_secret(made.key))
+        return Aws(server_with_keys.url, key=key_id, secret=broker.keys.signing_secret(made.key))
 
     return make
 
@@ -68,24 +68,24 @@ def test_a_signed_request_is_served(owner: Aws, queue: str) -> None:
     assert owner.counts(queue) == (0, 0, 0)
 
 
-def test_a_wrong_secret_is_found(guarded: LiveServer, owner: Aws) -> None:
+def test_a_wrong_secret_is_found(server_with_keys: LiveServer, owner: Aws) -> None:
     key_id = owner.client._request_signer._credentials.access_key
 
     with refused("SignatureDoesNotMatch", status=403):
-        Aws(guarded.url, key=key_id, secret="wrong").client.list_queues()
+        Aws(server_with_keys.url, key=key_id, secret="wrong").client.list_queues()
 
 
-def test_an_unknown_key_is_refused(guarded: LiveServer) -> None:
+def test_an_unknown_key_is_refused(server_with_keys: LiveServer) -> None:
     with refused(
         "InvalidClientTokenId",
         "The security token included in the request is invalid.",
         status=403,
     ):
-        Aws(guarded.url, key="AKIAUNKNOWN").client.list_queues()
+        Aws(server_with_keys.url, key="AKIAUNKNOWN").client.list_queues()
 
 
-def test_an_unsigned_request_is_rejected_in_either_protocol(guarded: LiveServer) -> None:
-    with httpx.Client(base_url=guarded.url, trust_env=False) as http:
+def test_an_unsigned_request_is_rejected_in_either_protocol(server_with_keys: LiveServer) -> None:
+    with httpx.Client(base_url=server_with_keys.url, trust_env=False) as http:
         json = http.post("/", headers={"X-Amz-Target": "AmazonSQS.ListQueues"})
         query = http.get("/", params={"Action": "ListQueues"})
         bearer = http.post(
@@ -111,22 +111,22 @@ def test_an_unsigned_request_is_rejected_in_either_protocol(guarded: LiveServer)
     ],
 )
 def test_the_body_of_an_unsigned_request_is_not_read(
-    guarded: LiveServer, headers: dict[str, str], body: bytes
+    server_with_keys: LiveServer, headers: dict[str, str], body: bytes
 ) -> None:
     """Reading a body takes time, and other requests have to wait."""
-    answer = httpx.post(guarded.url, content=body, headers=headers, trust_env=False)
+    answer = httpx.post(server_with_keys.url, content=body, headers=headers, trust_env=False)
 
     assert answer.status_code == 403
     assert "MissingAuthenticationToken" in answer.text
 
 
-def test_a_revoked_key_is_an_unknown_one(guarded: LiveServer, sign_in: SignIn) -> None:
+def test_a_revoked_key_is_an_unknown_one(server_with_keys: LiveServer, sign_in: SignIn) -> None:
     client = sign_in()
     client.client.list_queues()
     key_id = client.client._request_signer._credentials.access_key
 
-    guarded.broker.keys.revoke(key_id).result()
-    guarded.broker.refresh_keys()
+    server_with_keys.broker.keys.revoke(key_id).result()
+    server_with_keys.broker.refresh_keys()
 
     with refused("InvalidClientTokenId", status=403):
         client.client.list_queues()
@@ -324,9 +324,9 @@ def test_pages_are_full_of_what_a_key_may_see(sign_in: SignIn, owner: Aws) -> No
 
 
 def test_the_native_api_of_such_a_server_takes_no_signature(
-    guarded: LiveServer, owner: Aws, queue: str
+    server_with_keys: LiveServer, owner: Aws, queue: str
 ) -> None:
-    api = Api(guarded.url)
+    api = Api(server_with_keys.url)
 
     assert api.call("GET", f"/v1/queues/{name_of(queue)}").status_code == 401
     api.close()

@@ -75,7 +75,7 @@ def test_closing_ends_statements_that_run_and_accepts_no_more(tmp_path: Path) ->
         processes.run("SELECT 1", LIMITS)
 
 
-def test_a_server_runs_only_so_many_statements_at_a_time(tmp_path: Path) -> None:
+def test_a_server_runs_at_most_the_limit_of_statements_at_a_time(tmp_path: Path) -> None:
     started = tmp_path / "started"
     os.mkfifo(started)
     processes = a_process(f"import sys; open({str(started)!r}, 'w').close(); sys.stdin.read()")

@@ -17,7 +17,7 @@ from penstock.domain.limits import Limits
 from penstock.domain.scaling.fleet import Processes
 from penstock.outbound.dice import SystemDice
 from penstock.outbound.replicas.launch import Launch, orphans, start_time
-from penstock.outbound.replicas.ledger import LedgerState, Started
+from penstock.outbound.replicas.ledger import LedgerState, StartedProcess
 from penstock.outbound.replicas.processes import ProcessReplicas
 from penstock.ports.store import Store
 from penstock.services.workers import WorkerService
@@ -107,12 +107,12 @@ def soon_gone(pid: int, started: str) -> None:
     eventually(lambda: start_time(pid) != started, within_s=PATIENCE_S)
 
 
-def group_soon_gone(one: Started) -> None:
+def group_soon_gone(one: StartedProcess) -> None:
     """Its process and those that it started, which may outlive it for an instant."""
     eventually(lambda: not is_group_alive(one), within_s=PATIENCE_S)
 
 
-def is_group_alive(one: Started) -> bool:
+def is_group_alive(one: StartedProcess) -> bool:
     is_alive = start_time(one.pid) == one.start_time
     return is_alive or bool(orphans(one.pid, Launch.mark(one.replica)))
 

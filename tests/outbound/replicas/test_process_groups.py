@@ -11,7 +11,7 @@ import pytest
 
 from penstock.domain.scaling.recommendation import Replicas
 from penstock.outbound.replicas.launch import Launch, orphans, start_time
-from penstock.outbound.replicas.ledger import Started
+from penstock.outbound.replicas.ledger import StartedProcess
 from tests.clocks import NOON
 from tests.outbound.replicas.conftest import PATIENCE_S, kill, read_ledger, soon_gone
 from tests.support.waiting import eventually
@@ -144,7 +144,7 @@ def test_child_processes_of_a_penstock_worker_are_not_asked_to_end(make, tmp_pat
     assert not (tmp_path / "child.ended").exists()
 
 
-def _group_is_gone(leader: Started) -> None:
+def _group_is_gone(leader: StartedProcess) -> None:
     """With whatever its members had started last."""
     mark = Launch.mark(leader.replica)
     eventually(lambda: not orphans(leader.pid, mark), within_s=PATIENCE_S)

@@ -259,7 +259,7 @@ def test_a_redriven_message_arrives_again_when_it_is_claimed_again(driver):
     assert found.wait.max_ms == 0
 
 
-def test_other_queues_and_messages_that_were_never_claimed_are_no_work(driver):
+def test_other_queues_and_messages_that_were_never_claimed_are_not_work(driver):
     store = driver.store_driver
     mail, other = store.queue("mail"), store.queue("other")
     driver.finish(mail)

@@ -135,7 +135,7 @@ class AutoscalerDriver:
             fleet_list,
             self.scaling,
             background or AtOnce(),
-            ways=lambda routes: self.way,
+            circuits_of_routes=lambda routes: self.way,
             holder=holder,
             is_dry=is_dry,
         )
@@ -153,7 +153,7 @@ class AutoscalerDriver:
         self.loads.setdefault(source, FakeLoad()).sample = sample
 
     def status(self, name: str = "mail") -> FleetStatus:
-        return self.scaling.one(name).result()
+        return self.scaling.get(name).result()
 
     def facts(self, kind: str, subject: str | None = None) -> list[dict[str, Any]]:
         """Oldest first."""

@@ -175,7 +175,7 @@ def test_a_dry_run_does_not_overwrite_the_status_of_a_real_run(driver: Autoscale
     assert driver.status().seen_by == "one"
 
 
-# ---- telling
+# ---- reporting
 
 
 def test_a_decision_is_a_fact_with_its_reason_and_all_its_inputs(driver: AutoscalerDriver) -> None:

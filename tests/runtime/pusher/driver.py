@@ -42,12 +42,12 @@ class PusherDriver:
     def another(self, sender: Sender, holder: str = "node-1", **settings: Any) -> Pusher:
         """Looks for work at every step, so that no test depends on wake-ups."""
         names = [name for name in BackoffSettings.__struct_fields__ if name in settings]
-        waits = BackoffSettings(**{name: settings.pop(name) for name in names})
+        backoff = BackoffSettings(**{name: settings.pop(name) for name in names})
         given: dict[str, Any] = {
             "concurrency": 100,
             "lease_ms": LEASE_MS,
             "scan_ms": 0,
-            "waits": waits,
+            "backoff": backoff,
         } | settings
         return Pusher(
             self.store_driver.store,

@@ -257,7 +257,7 @@ def held(driver: PusherDriver, count: int) -> None:
 
 
 def hold(session: Session, queue_nos: list[int], now: int) -> None:
-    session.circuits.to_change([HASH])
+    session.circuits.lock([HASH])
     transitions.hold(session, {HASH: queue_nos}, now=now)
 
 

@@ -42,7 +42,7 @@ class OutageDriver(PusherDriver):
     def __init__(self, store_driver: StoreDriver, backend: HttpBackend) -> None:
         super().__init__(store_driver)
         self.backend = backend
-        self._rung = threading.Event()
+        self._woken = threading.Event()
         self.http = HttpSender(store_driver.clock, connections=50, keep_alive_ms=4_000)
         self.pusher = Pusher(
             store_driver.store,
@@ -50,10 +50,10 @@ class OutageDriver(PusherDriver):
             self.routes,
             self.circuits,
             settings=PusherSettings(
-                concurrency=50, lease_ms=LEASE_MS, scan_ms=0, waits=BackoffSettings()
+                concurrency=50, lease_ms=LEASE_MS, scan_ms=0, backoff=BackoffSettings()
             ),
             holder="node",
-            ring=self._rung.set,
+            wake=self._woken.set,
         )
         self.duties = circuit_duties(self.circuits)
         # The timeout is in real seconds: `Hang` waits for it.
@@ -83,8 +83,8 @@ class OutageDriver(PusherDriver):
         before = len(self.backend.seen)
         while self.step() <= self.clock.now() and (self.pusher.in_flight or self._has_waiting()):
             if self.pusher.in_flight:
-                assert self._rung.wait(WAIT_S)
-                self._rung.clear()
+                assert self._woken.wait(WAIT_S)
+                self._woken.clear()
         return len(set(self.backend.targets[before:]))
 
     def _has_waiting(self) -> bool:

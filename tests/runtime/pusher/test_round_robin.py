@@ -22,7 +22,7 @@ def test_a_queue_that_was_served_goes_behind_the_others():
     for _ in range(6):
         [queue_no] = round_robin.take()
         turns.append(queue_no)
-        round_robin.back(queue_no)
+        round_robin.put_behind(queue_no)
 
     assert turns == [1, 2, 3, 1, 2, 3]
 
@@ -96,7 +96,7 @@ def test_a_full_route_keeps_only_its_own_queues_waiting():
 
     round_robin.wake(2)
     assert round_robin.take() == [], "it waits for its route, whatever comes"
-    round_robin.back(1)
+    round_robin.put_behind(1)
     assert round_robin.take() == [2], (
         "it has waited its turn, so it goes before the one just served"
     )
@@ -119,7 +119,7 @@ def test_only_as_many_queues_of_a_route_are_taken_as_it_has_room_for():
     round_robin = a_round_robin(1, 2, 3, narrow=2)
     for queue_no in round_robin.take():
         round_robin.enter(queue_no, "narrow")
-        round_robin.back(queue_no)
+        round_robin.put_behind(queue_no)
 
     assert round_robin.take() == [1, 2]
     round_robin.drop_idle(1)
@@ -175,7 +175,7 @@ def test_limits_are_kept_and_every_queue_is_served(acts, most, limit):
             del in_flight[queue_no]
             woken.discard(queue_no)
             if what == "serve":
-                round_robin.back(queue_no)
+                round_robin.put_behind(queue_no)
             elif what == "empty":
                 round_robin.drop_idle(queue_no)
             else:

@@ -157,19 +157,21 @@ def test_many_queues_take_few_transactions(driver: PusherDriver):
     assert counted.calls["claim"] == 0
 
 
-def test_a_wake_up_rings_for_deliveries_and_soon_not_for_other_queues(driver: PusherDriver):
-    rung: list[int] = []
-    finder = QueueFinder(driver.store_driver.store, scan_ms=1_000_000, ring=lambda: rung.append(1))
+def test_a_wake_up_wakes_the_pusher_for_deliveries_and_soon_not_for_other_queues(
+    driver: PusherDriver,
+):
+    woken: list[int] = []
+    finder = QueueFinder(driver.store_driver.store, scan_ms=1_000_000, wake=lambda: woken.append(1))
     ours, others = driver.queue(), driver.store_driver.queue("mail")
-    finder.look(now=driver.store_driver.now)
+    finder.find(now=driver.store_driver.now)
 
     finder.on_wakeup({ours.queue_no: 1, others.queue_no: 1})
-    found = finder.look(now=driver.store_driver.now)
+    found = finder.find(now=driver.store_driver.now)
     finder.on_wakeup({others.queue_no: 5})
     finder.on_wakeup({ours.queue_no: 0})
 
-    assert (found.woken, len(rung)) == ([ours.queue_no], 1)
-    assert finder.look(now=driver.store_driver.now).woken == []
+    assert (found.woken, len(woken)) == ([ours.queue_no], 1)
+    assert finder.find(now=driver.store_driver.now).woken == []
 
 
 def test_without_a_scan_a_wake_up_is_enough(store_driver: StoreDriver):

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from penstock.domain.circuit import circuit as circuits
 from penstock.domain.circuit.circuit import (
     Circuit,
-    CircuitOutcomes,
     CircuitState,
     HeldQueue,
     Permit,
     Permitted,
+    Reported,
     RequestOutcome,
     circuit_hash,
 )
 from penstock.domain.circuit.settings import BreakerSettings
-from penstock.services.circuits.circuits import Reported
+from tests.domain.circuit import oracle
+from tests.domain.circuit.oracle import CircuitOutcomes
 
 OPEN, HALF, CLOSED = CircuitState.OPEN, CircuitState.HALF_OPEN, CircuitState.CLOSED
 
@@ -32,9 +33,9 @@ class Model:
         self.patterns = patterns
         self.names = names
         self.circuits: dict[str, Circuit] = {}
-        self.samples: dict[str, CircuitOutcomes] = {}
+        self.outcomes: dict[str, CircuitOutcomes] = {}
         self.held: dict[str, dict[int, int]] = {}
-        self.line: list[int] = []
+        self.queued: list[int] = []
         self.is_held: set[int] = set()
         self.ticks = 0
 
@@ -77,9 +78,9 @@ class Model:
 
     def close(self, one: str) -> None:
         if one in self.circuits:
-            self.line += self._in_order(one)
+            self.queued += self._in_order(one)
             self.held[one] = {}
-            self.samples[one] = CircuitOutcomes()
+            self.outcomes[one] = CircuitOutcomes()
             self.circuits[one] = circuits.close(self.circuits[one])
 
     def force_open(self, one: str, *, now: int) -> None:
@@ -93,11 +94,11 @@ class Model:
             if found.state is not CLOSED
             for no, at in self.held.get(one, {}).items()
         ]
-        before, by_name = list(self.line), {name: no for no, name in self.names.items()}
+        before, by_name = list(self.queued), {name: no for no, name in self.names.items()}
         for one, found in list(self.circuits.items()):
             if found.state is not CLOSED:
                 self.close(one)
-        self.line = before + [by_name[name] for name in circuits.in_order(queued)]
+        self.queued = before + [by_name[name] for name in oracle.in_order(queued)]
 
     def half_open(self, *, now: int) -> None:
         for one, found in self.circuits.items():
@@ -108,21 +109,21 @@ class Model:
         for one, found in self.circuits.items():
             if found.state is HALF:
                 held = [HeldQueue(self.names[no], at) for no, at in self.held.get(one, {}).items()]
-                first, _ = circuits.next_probe(held, now=now)
+                first, _ = oracle.next_probe(held, now=now)
                 if first is not None:
                     self.held[one][by_name[first.queue]] = now
                     self.is_held.discard(by_name[first.queue])
 
     def release_next(self) -> None:
         count = circuits.count_released(self.settings, tick=self.ticks)
-        taken, self.line = self.line[:count], self.line[count:]
+        taken, self.queued = self.queued[:count], self.queued[count:]
         self.is_held -= set(taken)
         self.ticks = 0 if len(taken) < count else self.ticks + 1
 
     def unhold(self, queue_no: int) -> None:
         for held in self.held.values():
             held.pop(queue_no, None)
-        self.line = [no for no in self.line if no != queue_no]
+        self.queued = [no for no in self.queued if no != queue_no]
         self.is_held.discard(queue_no)
 
     def release_idle(self) -> None:
@@ -131,24 +132,22 @@ class Model:
         held = [
             HeldQueue(self.names[no], at) for one in unchecked for no, at in self.held[one].items()
         ]
-        self.line += [by_name[name] for name in circuits.in_order(held)]
+        self.queued += [by_name[name] for name in oracle.in_order(held)]
         self.held |= {one: {} for one in unchecked}
         if not self.settings.unlock_queues.enabled:
-            self.is_held -= set(self.line)
-            self.line = []
+            self.is_held -= set(self.queued)
+            self.queued = []
 
     def _note(
         self, permitted: Permitted, request_id: str, outcome: RequestOutcome, now: int
     ) -> None:
         one = permitted.hash
         before = self.circuits.get(one, Circuit(pattern=permitted.pattern))
-        noted = circuits.note(
-            self.samples.get(one, CircuitOutcomes()), request_id, outcome, now=now
-        )
+        noted = oracle.note(self.outcomes.get(one, CircuitOutcomes()), request_id, outcome, now=now)
         settings = self.of(one)
-        found = circuits.tally(noted, settings, now=now)
+        found = oracle.tally(noted, settings, now=now)
         after = self.circuits[one] = circuits.judge(before, found, settings, now=now)
-        self.samples[one] = circuits.trim(noted, settings)
+        self.outcomes[one] = oracle.trim(noted, settings)
         is_opened = before.state is CLOSED and after.state is OPEN
         if is_opened and permitted.queue_no is not None and settings.circuit_check_enabled:
             self._hold(one, permitted.queue_no, now)
@@ -160,4 +159,4 @@ class Model:
     def _in_order(self, one: str) -> list[int]:
         by_name = {name: no for no, name in self.names.items()}
         held = [HeldQueue(self.names[no], at) for no, at in self.held.get(one, {}).items()]
-        return [by_name[name] for name in circuits.in_order(held)]
+        return [by_name[name] for name in oracle.in_order(held)]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.domain.circuit.circuit import PROBE_MS
-from penstock.services.circuits.circuits import PermitRequest, Reported
+from penstock.domain.circuit.circuit import PROBE_MS, Reported
+from penstock.services.circuits.permits import PermitRequest
 from tests.services.driver import (
     CLOSED,
     FAILURE,
@@ -18,14 +18,14 @@ from tests.services.driver import (
 )
 
 
-def test_a_probe_that_succeeds_closes_the_circuit_and_its_samples_are_forgotten(
+def test_a_probe_that_succeeds_closes_the_circuit_and_its_outcomes_are_forgotten(
     driver, queue, other
 ):
     driver.fail(queue)
     driver.half_open()
-    driver.tell(driver.ask(other), SUCCESS)
+    driver.report(driver.ask(other), SUCCESS)
 
-    view = driver.circuits.one(HASH).result()
+    view = driver.circuits.find(HASH).result()
     assert (view.circuit.state, view.circuit.fail_ratio, view.held) == (CLOSED, 0, 1)
     assert driver.is_held(queue), "it is in the line"
     assert driver.store_driver.read(lambda s: s.circuits.next_for_release(9)) == [queue.queue_no]
@@ -35,9 +35,9 @@ def test_a_probe_that_succeeds_closes_the_circuit_and_its_samples_are_forgotten(
 def test_a_probe_that_fails_opens_it_again_and_nothing_else_changes(driver, queue, other):
     driver.fail(queue)
     driver.half_open()
-    driver.tell(driver.ask(other), FAILURE)
+    driver.report(driver.ask(other), FAILURE)
 
-    view = driver.circuits.one(HASH).result()
+    view = driver.circuits.find(HASH).result()
     assert (view.circuit.state, view.circuit.reopened, view.held) == (OPEN, 1, 1)
     assert set(driver.store_driver.read(lambda s: s.circuits.outcomes(HASH, FAILURE))) == {
         "f0",
@@ -51,7 +51,7 @@ def test_a_request_permitted_before_the_circuit_opened_decides_nothing(driver, q
     driver.fail(queue)
     driver.half_open()
 
-    driver.tell(early, SUCCESS)
+    driver.report(early, SUCCESS)
 
     assert driver.state is HALF
 
@@ -64,10 +64,10 @@ def test_the_first_answer_wins_and_late_ones_of_an_older_time_decide_nothing(dri
     assert driver.state is OPEN
 
     driver.half_open()
-    driver.tell(second, SUCCESS)
+    driver.report(second, SUCCESS)
     assert driver.state is HALF, "that was said of another time"
 
-    driver.tell(driver.ask(other), SUCCESS)
+    driver.report(driver.ask(other), SUCCESS)
     assert driver.state is CLOSED
 
 
@@ -93,7 +93,7 @@ def test_without_statistics_a_probe_still_decides(store_driver, queue, other):
     driver.begin(statistics_update_enabled=False)
     driver.half_open()
 
-    driver.tell(driver.ask(other), SUCCESS)
+    driver.report(driver.ask(other), SUCCESS)
 
     assert driver.state is CLOSED
 
@@ -113,7 +113,7 @@ def test_all_requests_that_are_not_held_may_probe_unless_single_probe_is_set(
     assert (probe.permit, driver.ask(third).permit) == (PROBE, HOLD)
     assert driver.is_held(third)
 
-    driver.tell(probe, None)
+    driver.report(probe, None)
     assert driver.ask(other).permit is PROBE, "nothing came of the first"
 
 
@@ -159,7 +159,7 @@ def test_after_a_failed_probe_the_next_half_open_period_has_a_new_one(store_driv
     driver.begin(single_probe=True)
     driver.fail(queue)
     driver.half_open()
-    driver.tell(driver.ask(other), FAILURE)
+    driver.report(driver.ask(other), FAILURE)
     driver.half_open()
 
     assert driver.ask(other).permit is PROBE

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.circuit.circuit import circuit_hash
+from penstock.domain.circuit.circuit import Reported, circuit_hash
 from penstock.domain.circuit.overrides import NONE, BreakerOverrides
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.errors import CircuitNotFound, InvalidRequest
-from penstock.services.circuits.circuits import Reported
 from tests.services.driver import (
     CLOSED,
     FAILURE,
@@ -44,8 +43,8 @@ def test_a_circuit_opens_by_its_own_thresholds(driver, queue, other):
     override(driver, OTHER_HASH, error_threshold_percentage=100, min_queue_sample_count=1)
 
     driver.fail(queue, 4)
-    driver.tell(driver.ask(other, OTHER), SUCCESS, "a")
-    driver.tell(driver.ask(other, OTHER), FAILURE, "b")
+    driver.report(driver.ask(other, OTHER), SUCCESS, "a")
+    driver.report(driver.ask(other, OTHER), FAILURE, "b")
     assert driver.state is CLOSED
     assert driver.circuits.status(OTHER_HASH).result() is CLOSED
 

@@ -6,11 +6,13 @@ import json
 
 import pytest
 
+from penstock.domain.circuit.circuit import Reported
 from penstock.domain.errors import (
     RouteNotFound,
     StoreUnavailable,
 )
-from penstock.services.circuits.circuits import CircuitService, PermitRequest, Reported
+from penstock.services.circuits.circuits import CircuitService
+from penstock.services.circuits.permits import PermitRequest
 from tests.services.driver import (
     CLOSED,
     FAILURE,
@@ -35,8 +37,8 @@ def test_a_circuit_opens_only_with_enough_outcomes_and_its_ratio_keeps_changing(
     permitted = driver.ask(queue)
     ratios = []
     for name, outcome in [("a", FAILURE), ("b", FAILURE), ("c", SUCCESS), ("d", SUCCESS)]:
-        driver.tell(permitted, outcome, name)
-        view = driver.circuits.one(HASH).result()
+        driver.report(permitted, outcome, name)
+        view = driver.circuits.find(HASH).result()
         ratios.append((view.circuit.state, view.circuit.fail_ratio))
 
     assert ratios == [(CLOSED, 100), (OPEN, 100), (OPEN, 66), (OPEN, 50)]
@@ -47,44 +49,44 @@ def test_a_circuit_does_not_close_by_itself_however_good_its_ratio_gets(driver, 
     driver.fail(queue)
     driver.circuits.report([Reported(permitted, f"s{i}", SUCCESS) for i in range(500)]).result()
 
-    view = driver.circuits.one(HASH).result()
+    view = driver.circuits.find(HASH).result()
     assert (view.circuit.state, view.circuit.fail_ratio) == (OPEN, 0)
 
 
 def test_a_request_that_is_retried_counts_once(driver, queue):
     permitted = driver.ask(queue)
     for _ in range(5):
-        driver.tell(permitted, FAILURE, "same")
+        driver.report(permitted, FAILURE, "same")
 
     assert driver.state is CLOSED
 
 
-def test_samples_outside_of_the_window_count_neither_for_the_ratio_nor_for_their_number(
+def test_outcomes_outside_of_the_window_count_neither_for_the_ratio_nor_for_their_number(
     store_driver, queue
 ):
     driver = CircuitDriver(store_driver)
     driver.begin(entries_max_age_ms=1_000)
     permitted = driver.ask(queue)
-    driver.tell(permitted, FAILURE, "a")
+    driver.report(permitted, FAILURE, "a")
     store_driver.clock.advance(ms=1_001)
 
-    driver.tell(permitted, FAILURE, "b")
+    driver.report(permitted, FAILURE, "b")
     assert driver.state is CLOSED
 
     store_driver.clock.advance(ms=1_000)
-    driver.tell(permitted, FAILURE, "c")
+    driver.report(permitted, FAILURE, "c")
     assert driver.state is OPEN, "the older edge belongs to it"
 
 
 def test_the_queue_that_makes_it_open_is_held_at_once_and_others_when_they_ask(
     driver, queue, other
 ):
-    was_told = driver.ask(other)
+    before = driver.ask(other)
     driver.fail(queue)
 
     assert driver.is_held(queue)
     assert not driver.is_held(other)
-    assert was_told.permit is GO, "and may finish"
+    assert before.permit is GO, "and may finish"
 
     assert driver.ask(other).permit is HOLD
     assert driver.is_held(other)
@@ -117,7 +119,7 @@ def test_with_statistics_alone_circuits_open_and_nothing_is_stopped(store_driver
     assert not driver.is_held(queue), "nothing would ever unhold it"
     assert driver.ask(other).permit is GO
     driver.half_open()
-    driver.tell(driver.ask(other), SUCCESS)
+    driver.report(driver.ask(other), SUCCESS)
     assert driver.state is HALF, "no request was permitted as a probe"
 
 
@@ -131,7 +133,7 @@ def test_without_statistics_nothing_opens(store_driver, queue):
 
 
 def test_outcomes_that_do_not_count_are_not_written(store_driver, queue):
-    driver = CircuitDriver(store_driver, FailingStore(store_driver.store, "circuits", "to_change"))
+    driver = CircuitDriver(store_driver, FailingStore(store_driver.store, "circuits", "lock"))
     driver.store.is_broken = False
     driver.begin(statistics_update_enabled=False)
     written = driver.store.writes
@@ -144,11 +146,11 @@ def test_outcomes_that_do_not_count_are_not_written(store_driver, queue):
 
 def test_an_outcome_without_a_permit_changes_nothing(driver, queue, other):
     driver.fail(queue)
-    before = driver.circuits.one(HASH).result()
+    before = driver.circuits.find(HASH).result()
 
-    driver.tell(driver.ask(other), SUCCESS, "late")
+    driver.report(driver.ask(other), SUCCESS, "late")
 
-    assert driver.circuits.one(HASH).result().circuit == before.circuit
+    assert driver.circuits.find(HASH).result().circuit == before.circuit
 
 
 # ---- asking
@@ -211,7 +213,7 @@ def test_a_circuit_that_closes_between_the_question_and_the_hold_holds_nothing(
 def test_circuits_are_listed_with_what_is_known_of_them(driver, queue, other):
     assert driver.circuits.all().result() == {}
     driver.fail(queue)
-    driver.tell(driver.ask(other, OTHER), SUCCESS)
+    driver.report(driver.ask(other, OTHER), SUCCESS)
 
     views = driver.circuits.all().result()
 
@@ -219,15 +221,15 @@ def test_circuits_are_listed_with_what_is_known_of_them(driver, queue, other):
     assert (pay.circuit.pattern, pay.circuit.state, pay.circuit.fail_ratio) == (PATTERN, OPEN, 100)
     assert (pay.metric_name, pay.held) == ("pay", 1)
     assert (mail.circuit.state, mail.metric_name, mail.held) == (CLOSED, None, 0)
-    assert driver.circuits.one(HASH).result() == pay
+    assert driver.circuits.find(HASH).result() == pay
 
 
-def test_facts_tell_what_happened_to_a_circuit(driver, queue, other):
+def test_facts_record_what_happened_to_a_circuit(driver, queue, other):
     driver.fail(queue)
     driver.half_open()
-    driver.tell(driver.ask(other), FAILURE)
+    driver.report(driver.ask(other), FAILURE)
     driver.half_open()
-    driver.tell(driver.ask(other), SUCCESS)
+    driver.report(driver.ask(other), SUCCESS)
     driver.circuits.close(HASH).result()
     driver.circuits.force_open(HASH).result()
     driver.circuits.close(HASH).result()

@@ -8,10 +8,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from penstock.domain.circuit.circuit import CircuitState, Permitted, RequestOutcome, circuit_hash
+from penstock.domain.circuit.circuit import (
+    CircuitState,
+    Permitted,
+    Reported,
+    RequestOutcome,
+    circuit_hash,
+)
 from penstock.domain.circuit.overrides import BreakerOverrides
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
-from penstock.services.circuits.circuits import CircuitService, PermitRequest, Reported
+from penstock.services.circuits.circuits import CircuitService
+from penstock.services.circuits.permits import PermitRequest
 from penstock.services.directory import Directory
 from penstock.services.queues import QueueService
 from penstock.services.routes import RouteService
@@ -43,7 +50,7 @@ KINDS: list[dict[str, Any]] = [
 ]
 
 
-class Play:
+class ModelDriver:
     def __init__(
         self, store_driver: StoreDriver, settings: BreakerSettings, dice: random.Random
     ) -> None:
@@ -77,7 +84,7 @@ class Play:
 
     def step(self) -> None:
         self.store_driver.clock.advance(ms=self.dice.randint(1, 8))
-        acts = [self.ask] * 4 + [self.tell] * 6 + [self.tick] * 4 + [self.by_hand]
+        acts = [self.ask] * 4 + [self.report] * 6 + [self.tick] * 4 + [self.by_hand]
         self.dice.choice(acts)()
         self.check()
 
@@ -103,7 +110,7 @@ class Play:
             assert [one.permit for one in found] == expected
         self.permits += found
 
-    def tell(self) -> None:
+    def report(self) -> None:
         count = self.dice.randint(1, 9)
         reports = [
             Reported(
@@ -158,12 +165,12 @@ class Play:
         self.seen |= {circuit.state for circuit in found.values()}
         for one in found:
             for outcome in RequestOutcome:
-                samples = store_driver.read(lambda s: s.circuits.outcomes(one, outcome))  # noqa: B023
-                expected = model.samples.get(one)
-                assert samples == (getattr(expected, outcome) if expected else {})
+                outcomes = store_driver.read(lambda s: s.circuits.outcomes(one, outcome))  # noqa: B023
+                expected = model.outcomes.get(one)
+                assert outcomes == (getattr(expected, outcome) if expected else {})
             held = {h.queue: h.at for h in store_driver.read(lambda s: s.circuits.held(one))}  # noqa: B023
             assert held == {model.names[no]: at for no, at in model.held.get(one, {}).items()}
-        assert store_driver.read(lambda s: s.circuits.next_for_release(100)) == model.line
+        assert store_driver.read(lambda s: s.circuits.next_for_release(100)) == model.queued
         get = store_driver.read
         is_held = {no for no in self.queue_nos if get(lambda s: s.queues.get(no)).held_by}  # noqa: B023
         assert is_held == model.is_held
@@ -181,13 +188,13 @@ OWN: list[dict[str, Any]] = [
 def test_the_store_has_what_the_rules_say_by_the_settings_of_each_circuit(
     store_driver: StoreDriver, changes: dict[str, Any]
 ) -> None:
-    play = Play(store_driver, BreakerSettings(**BASE), random.Random(5))
+    driver = ModelDriver(store_driver, BreakerSettings(**BASE), random.Random(5))
 
-    play.override(PATTERNS[1], changes)
+    driver.override(PATTERNS[1], changes)
     for _ in range(60):
-        play.step()
+        driver.step()
 
-    assert play.seen == set(CircuitState), "otherwise nothing was tried"
+    assert driver.seen == set(CircuitState), "otherwise nothing was tried"
 
 
 @pytest.mark.parametrize("changes", KINDS)
@@ -195,12 +202,12 @@ def test_the_store_has_what_the_rules_say_by_the_settings_of_each_circuit(
 def test_the_store_has_what_the_rules_say(
     store_driver: StoreDriver, changes: dict[str, Any], seed: int
 ) -> None:
-    play = Play(store_driver, BreakerSettings(**BASE), random.Random(seed))
+    driver = ModelDriver(store_driver, BreakerSettings(**BASE), random.Random(seed))
 
     for _ in range(30):
-        play.step()
-    play.use(BreakerSettings(**(BASE | changes)))
+        driver.step()
+    driver.use(BreakerSettings(**(BASE | changes)))
     for _ in range(40):
-        play.step()
+        driver.step()
 
-    assert play.seen == set(CircuitState), "otherwise nothing was tried"
+    assert driver.seen == set(CircuitState), "otherwise nothing was tried"

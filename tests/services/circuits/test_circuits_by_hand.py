@@ -24,12 +24,12 @@ from tests.services.driver import (
 
 
 def test_closing_a_closed_circuit_forgets_its_outcomes(driver, queue):
-    driver.tell(driver.ask(queue), FAILURE)
+    driver.report(driver.ask(queue), FAILURE)
 
     driver.circuits.close(HASH).result()
 
     assert driver.store_driver.read(lambda s: s.circuits.outcomes(HASH, FAILURE)) == {}
-    assert driver.circuits.one(HASH).result().circuit.fail_ratio == 0
+    assert driver.circuits.find(HASH).result().circuit.fail_ratio == 0
 
 
 def test_closing_an_unknown_circuit_changes_nothing(driver):
@@ -37,7 +37,7 @@ def test_closing_an_unknown_circuit_changes_nothing(driver):
 
     assert driver.circuits.all().result() == {}
     assert driver.circuits.status("0" * 32).result() is CLOSED
-    assert driver.circuits.one("0" * 32).result() is None
+    assert driver.circuits.find("0" * 32).result() is None
 
 
 def test_closing_all_closes_open_and_half_open_circuits(driver, queue, other):
@@ -60,7 +60,7 @@ def test_a_circuit_opened_by_an_operator_stays_open_until_an_operator_closes_it(
 
     driver.half_open()
     assert driver.state is OPEN
-    assert driver.circuits.one(HASH).result().circuit.is_forced
+    assert driver.circuits.find(HASH).result().circuit.is_forced
 
     driver.circuits.close(HASH).result()
     assert driver.state is CLOSED

@@ -141,7 +141,7 @@ def test_many_queues_are_unheld_in_chunks(driver, held, monkeypatch):
 def test_queues_that_wait_to_be_unheld_still_count_as_held(driver, held):
     driver.circuits.close(HASH).result()
 
-    view = driver.circuits.one(HASH).result()
+    view = driver.circuits.find(HASH).result()
     assert (view.held, view.awaiting_unhold) == (2, 2)
     overview = driver.circuits.overview().result()
     assert overview.circuits == driver.circuits.all().result()

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.circuit.circuit import PROBE_MS, Circuit, circuit_hash, retry_ms, wait_ms
+from penstock.domain.circuit.circuit import (
+    PROBE_MS,
+    Circuit,
+    Reported,
+    circuit_hash,
+    retry_ms,
+    wait_ms,
+)
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
-from penstock.services.circuits.circuits import PermitRequest, Reported
+from penstock.services.circuits.permits import PermitRequest
 from tests.services.driver import CLOSED, FAILURE, GO, HALF, HOLD, OPEN, PATTERN, PROBE, SUCCESS
 
 STRIPE = circuit_hash("stripe")
@@ -28,7 +35,7 @@ def test_a_job_has_the_same_breaker_by_the_name_of_its_route(driver):
     assert driver.ask_for_job("mail").permit is GO, "another route has another circuit"
 
     driver.half_open()
-    driver.tell(driver.ask_for_job(), SUCCESS)
+    driver.report(driver.ask_for_job(), SUCCESS)
     assert driver.circuits.status(STRIPE).result() is CLOSED
     assert driver.ask_for_job().permit is GO
 
@@ -51,7 +58,7 @@ def test_one_job_at_a_time_is_tried_whatever_deliveries_do(driver):
 def test_a_job_that_came_to_nothing_leaves_its_try_to_the_next(driver):
     fail(driver)
     driver.half_open()
-    driver.tell(driver.ask_for_job(), None)
+    driver.report(driver.ask_for_job(), None)
 
     assert driver.circuits.status(STRIPE).result() is HALF
     assert driver.ask_for_job().permit is PROBE
@@ -60,7 +67,7 @@ def test_a_job_that_came_to_nothing_leaves_its_try_to_the_next(driver):
 def test_a_try_that_fails_keeps_the_others_until_the_next_tick(driver):
     fail(driver)
     driver.half_open()
-    driver.tell(driver.ask_for_job(), FAILURE, "probe")
+    driver.report(driver.ask_for_job(), FAILURE, "probe")
 
     permitted = driver.ask_for_job()
 

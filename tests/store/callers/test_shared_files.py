@@ -95,7 +95,7 @@ def test_a_store_that_opens_beside_a_transaction_drops_no_locks(
 ) -> None:
     mail = driver.queue()
     transaction.send(driver.store, [a_new_message(mail, now=driver.now)])
-    driver.read(lambda s: s.queues.number_of())
+    driver.read(lambda s: s.queues.count())
 
     assert others_can_write(where) == "database is locked"
     transaction.commit()

@@ -138,12 +138,12 @@ def test_a_write_that_was_started_is_answered_as_unknown_and_may_still_be_carrie
 
 def test_a_read_is_refused_while_all_readers_hang(driver, mail):
     with reads_that_hang(driver.store):
-        waiting = driver.store.read(lambda s: s.queues.number_of())
+        waiting = driver.store.read(lambda s: s.queues.count())
         pass_time(driver.store)
         with pytest.raises(StoreUnavailable, match="did not start"):
             waiting.result(WAIT_S)
 
-    assert driver.read(lambda s: s.queues.number_of()) == 1
+    assert driver.read(lambda s: s.queues.count()) == 1
 
 
 def test_tasks_of_an_event_loop_are_answered_as_well(driver, mail):
@@ -152,7 +152,7 @@ def test_tasks_of_an_event_loop_are_answered_as_well(driver, mail):
         tickets = [
             driver.store.send([a_new_message(mail, now=driver.now)]),
             driver.store.claim(claim),
-            driver.store.read(lambda s: s.queues.number_of()),
+            driver.store.read(lambda s: s.queues.count()),
         ]
         waiting = asyncio.gather(*map(_awaited, tickets), return_exceptions=True)
         await asyncio.sleep(0)  # the loop hands them over

@@ -16,7 +16,7 @@ from tests.store.circuit_helpers import (
     add,
     get,
     note,
-    samples,
+    outcomes,
 )
 
 # ---- states
@@ -42,12 +42,12 @@ def test_a_circuit_is_found_as_it_was_saved(driver):
 def test_an_unknown_circuit_is_not_found(driver):
     assert get(driver) is None
     assert driver.read(lambda s: s.circuits.all()) == {}
-    assert driver.write(lambda s: s.circuits.to_change([HASH])) == {}
+    assert driver.write(lambda s: s.circuits.lock([HASH])) == {}
 
 
 def test_a_new_one_is_closed_and_one_that_is_there_stays_as_it_is(driver):
     opened = add(driver, state=OPEN)
-    new = driver.write(lambda s: s.circuits.to_note({HASH: PATTERN, OTHER_HASH: OTHER}))
+    new = driver.write(lambda s: s.circuits.lock_or_add({HASH: PATTERN, OTHER_HASH: OTHER}))
 
     assert new == {HASH: opened, OTHER_HASH: Circuit(pattern=OTHER)}
     assert driver.read(lambda s: s.circuits.all()) == new
@@ -61,7 +61,7 @@ def test_circuits_are_found_by_their_states(driver):
     )
 
     def found(*states: CircuitState) -> list[Circuit]:
-        return list(driver.write(lambda s: s.circuits.to_change_in(states)).values())
+        return list(driver.write(lambda s: s.circuits.lock_in(states)).values())
 
     assert found(OPEN) == [opened]
     assert found(HALF) == [half]
@@ -79,8 +79,8 @@ def test_a_new_attempt_takes_the_place_of_an_older_one_with_the_same_outcome(dri
 
     after = note(driver, ("a", FAILURE), ("a", SUCCESS))
 
-    assert samples(driver, FAILURE) == {"a": driver.now}
-    assert samples(driver, SUCCESS) == {"a": driver.now, "b": first}
+    assert outcomes(driver, FAILURE) == {"a": driver.now}
+    assert outcomes(driver, SUCCESS) == {"a": driver.now, "b": first}
     assert after.fail_ratio == 33, "an id that failed and succeeded counts in both"
 
 
@@ -89,14 +89,14 @@ def test_no_more_than_the_limit_of_each_outcome_is_kept_and_the_oldest_are_dropp
         note(driver, (f"s{i}", SUCCESS), (f"f{i}", FAILURE))
         driver.clock.advance(ms=1)
 
-    assert sorted(samples(driver, SUCCESS)) == ["s2", "s3", "s4", "s5", "s6"]
-    assert sorted(samples(driver, FAILURE)) == ["f2", "f3", "f4", "f5", "f6"]
+    assert sorted(outcomes(driver, SUCCESS)) == ["s2", "s3", "s4", "s5", "s6"]
+    assert sorted(outcomes(driver, FAILURE)) == ["f2", "f3", "f4", "f5", "f6"]
 
 
 def test_outcomes_of_the_same_age_are_dropped_by_name(driver):
     note(driver, *((name, FAILURE) for name in "gfaebdc"))
 
-    assert sorted(samples(driver, FAILURE)) == list("cdefg")
+    assert sorted(outcomes(driver, FAILURE)) == list("cdefg")
 
 
 def test_an_outcome_is_kept_if_its_request_is_tried_again(driver):
@@ -106,7 +106,7 @@ def test_an_outcome_is_kept_if_its_request_is_tried_again(driver):
 
     note(driver, ("a", FAILURE), ("f", FAILURE), ("g", FAILURE))
 
-    assert sorted(samples(driver, FAILURE)) == list("adefg")
+    assert sorted(outcomes(driver, FAILURE)) == list("adefg")
 
 
 def test_an_outcome_that_is_too_old_does_not_count_but_is_kept(driver):
@@ -118,12 +118,12 @@ def test_an_outcome_that_is_too_old_does_not_count_but_is_kept(driver):
 
     assert at_the_edge.fail_ratio == 66
     assert after.fail_ratio == 0
-    assert sorted(samples(driver, FAILURE)) == ["a", "b"]
+    assert sorted(outcomes(driver, FAILURE)) == ["a", "b"]
 
 
 def test_circuits_have_samples_of_their_own(driver):
     note(driver, ("a", FAILURE))
     note(driver, ("a", SUCCESS), pattern=OTHER)
 
-    assert samples(driver, SUCCESS) == {}
-    assert list(samples(driver, SUCCESS, OTHER_HASH)) == ["a"]
+    assert outcomes(driver, SUCCESS) == {}
+    assert list(outcomes(driver, SUCCESS, OTHER_HASH)) == ["a"]

@@ -51,8 +51,8 @@ def test_queues_by_their_numbers_are_those_that_exist(driver):
 
     nos = [first.queue_no, second.queue_no, 999_999]
 
-    assert driver.read(lambda s: s.deliveries.queues(nos)) == [first]
-    assert driver.read(lambda s: s.deliveries.queues([])) == []
+    assert driver.read(lambda s: s.queues.by_numbers(nos)) == [first]
+    assert driver.read(lambda s: s.queues.by_numbers([])) == []
 
 
 @pytest.mark.parametrize("ordering", ["standard", "group"])

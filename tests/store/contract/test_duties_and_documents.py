@@ -72,12 +72,12 @@ def test_a_document_is_put_replaced_and_removed(driver):
     driver.clock.advance(ms=5)
     second = driver.write(lambda s: s.documents.put("rules", "{}", now=driver.now))
     assert find() == second == Document("rules", "{}", 2, driver.now)
-    assert driver.write(lambda s: s.documents.to_change("rules", now=driver.now)) == second
+    assert driver.write(lambda s: s.documents.lock("rules", now=driver.now)) == second
 
     assert driver.write(lambda s: s.documents.remove("rules", now=driver.now))
     assert not driver.write(lambda s: s.documents.remove("rules", now=driver.now))
     assert find() is None
-    assert driver.write(lambda s: s.documents.to_change("rules", now=driver.now)) is None
+    assert driver.write(lambda s: s.documents.lock("rules", now=driver.now)) is None
 
     again = driver.write(lambda s: s.documents.put("rules", "{}", now=driver.now))
     assert again.version == 4, "it never decreases, so that caches notice"

@@ -33,7 +33,7 @@ from penstock.store.maintenance import clock_mark
 from penstock.store.maintenance.clock_mark import SetBack
 from tests.clocks import NOON, ManualClock
 from tests.factories import an_id
-from tests.store.circuit_helpers import FAILURE, OPEN, add, get, note, samples
+from tests.store.circuit_helpers import FAILURE, OPEN, add, get, note, outcomes
 from tests.store.counter_checks import check_counters
 from tests.store.driver import WAIT_S, StoreDriver
 
@@ -269,7 +269,7 @@ def test_a_circuit_that_opened_ahead_of_time_is_probed_in_time(ahead: StoreDrive
     found = get(ahead)
     assert found is not None
     assert (found.opened_at, found.probe_until) == (ahead.now, ahead.now + PROBE_MS)
-    assert samples(ahead, FAILURE) == {"r1": ahead.now}
+    assert outcomes(ahead, FAILURE) == {"r1": ahead.now}
 
 
 def test_recurring_work_that_ran_ahead_is_fired_in_its_time(

@@ -8,7 +8,7 @@ from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.rate import Rate
 from penstock.outbound.dice import SystemDice
-from penstock.services.moves import MoveService
+from penstock.services.bulk.moves import MoveService
 from tests.factories import BACKOFF_MS
 from tests.store.counter_checks import check_counters
 

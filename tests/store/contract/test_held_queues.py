@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.circuit import circuit as circuits
 from penstock.domain.circuit.circuit import HeldQueue
 from penstock.domain.queue.queue import Queue
 from penstock.ports.store import Claimed, Session
+from tests.domain.circuit import oracle
 from tests.store.circuit_helpers import (
     CLOSED,
     FAILURE,
@@ -20,10 +20,10 @@ from tests.store.circuit_helpers import (
     get,
     held,
     hold,
-    line,
     note,
+    outcomes,
+    queued_for_release,
     release,
-    samples,
 )
 from tests.store.driver import StoreDriver
 
@@ -136,10 +136,10 @@ def test_the_queue_that_waited_longest_goes_first_and_then_to_the_back(driver, q
     for _ in range(3):
 
         def rotate(session: Session) -> list[int]:
-            found = session.circuits.to_change([HASH, OTHER_HASH])
+            found = session.circuits.lock([HASH, OTHER_HASH])
             return session.circuits.rotate(list(found), now=driver.now)
 
-        expected, rotated = circuits.next_probe(held(driver), now=driver.now)
+        expected, rotated = oracle.next_probe(held(driver), now=driver.now)
         order.append(sorted(driver.write(rotate)))
         assert held(driver) == sorted(rotated, key=lambda one: (one.at, one.queue))
         assert expected is not None
@@ -153,7 +153,7 @@ def test_a_circuit_without_queues_releases_none(driver):
     add(driver)
 
     def rotate(session: Session) -> list[int]:
-        return session.circuits.rotate(list(session.circuits.to_change([HASH])), now=driver.now)
+        return session.circuits.rotate(list(session.circuits.lock([HASH])), now=driver.now)
 
     assert driver.write(rotate) == []
     assert driver.write(lambda s: s.circuits.rotate([], now=driver.now)) == []
@@ -164,14 +164,14 @@ def test_closing_queues_the_release_of_held_queues_and_forgets_the_outcomes(driv
     note(driver, ("a", FAILURE), ("b", SUCCESS))
     hold(driver, queues[2])
     hold(driver, queues[0], queues[1])
-    expected = circuits.in_order(held(driver))
+    expected = oracle.in_order(held(driver))
 
     release(driver, HASH)
 
     by_no = {queue.queue_no: queue.name for queue in queues}
-    assert [by_no[no] for no in line(driver)] == expected == ["q2", "q0", "q1"]
+    assert [by_no[no] for no in queued_for_release(driver)] == expected == ["q2", "q0", "q1"]
     assert held(driver) == []
-    assert samples(driver, FAILURE) == samples(driver, SUCCESS) == {}
+    assert outcomes(driver, FAILURE) == outcomes(driver, SUCCESS) == {}
     after = get(driver)
     assert after is not None
     assert (after.state, after.fail_ratio) == (CLOSED, 0)
@@ -189,7 +189,7 @@ def test_other_circuits_keep_what_is_theirs(driver, queues):
     release(driver, HASH)
 
     assert [one.queue for one in held(driver, OTHER_HASH)] == ["q0"]
-    assert list(samples(driver, FAILURE, OTHER_HASH)) == ["a"]
+    assert list(outcomes(driver, FAILURE, OTHER_HASH)) == ["a"]
 
 
 def test_a_circuit_may_be_removed(driver, queues):
@@ -198,15 +198,15 @@ def test_a_circuit_may_be_removed(driver, queues):
     add(driver, OTHER)
 
     def remove(session: Session) -> None:
-        session.circuits.to_change([HASH])
+        session.circuits.lock([HASH])
         session.circuits.queue_for_release_and_forget([HASH])
         session.circuits.remove([HASH])
 
     driver.write(remove)
 
     assert list(driver.read(lambda s: s.circuits.all())) == [OTHER_HASH]
-    assert line(driver) == [queues[0].queue_no]
-    assert samples(driver, FAILURE) == {}
+    assert queued_for_release(driver) == [queues[0].queue_no]
+    assert outcomes(driver, FAILURE) == {}
 
 
 def test_queues_that_wait_for_release_and_of_removed_circuits_still_count_as_held(driver, queues):
@@ -223,7 +223,7 @@ def test_queues_that_wait_for_release_and_of_removed_circuits_still_count_as_hel
     assert driver.read(lambda s: s.circuits.held_names(HASH, limit=1)) == ["q0"]
 
     def remove(session: Session) -> None:
-        session.circuits.to_change([HASH])
+        session.circuits.lock([HASH])
         session.circuits.remove([HASH])
 
     driver.write(remove)
@@ -261,14 +261,14 @@ def test_dropped_holds_belong_to_no_circuit_and_do_not_wait_for_release(driver, 
     assert driver.read(lambda s: s.circuits.holders([])) == []
 
     def drop(session: Session) -> None:
-        session.circuits.to_change([HASH])
+        session.circuits.lock([HASH])
         session.circuits.drop_holds([HASH], [first.queue_no])
         session.circuits.drop_holds([], [])
 
     driver.write(drop)
 
     assert [one.queue for one in held(driver)] == ["q1"]
-    assert line(driver) == [third.queue_no]
+    assert queued_for_release(driver) == [third.queue_no]
 
 
 def test_queueing_for_release_keeps_the_outcomes(driver, queues):
@@ -276,14 +276,14 @@ def test_queueing_for_release_keeps_the_outcomes(driver, queues):
     hold(driver, queues[0])
 
     def release(session: Session) -> None:
-        session.circuits.queue_for_release(list(session.circuits.to_change([HASH])))
+        session.circuits.queue_for_release(list(session.circuits.lock([HASH])))
         session.circuits.queue_for_release([])
 
     driver.write(release)
 
-    assert line(driver) == [queues[0].queue_no]
+    assert queued_for_release(driver) == [queues[0].queue_no]
     assert held(driver) == []
-    assert list(samples(driver, FAILURE)) == ["a"]
+    assert list(outcomes(driver, FAILURE)) == ["a"]
 
 
 def test_queues_are_released_first_in_first_out(driver, queues):
@@ -309,9 +309,9 @@ def test_a_removed_queue_is_neither_probed_nor_released(driver, queues):
     driver.write(lambda s: s.queues.remove(queues[0].queue_no, now=driver.now))
 
     def rotate(session: Session) -> list[int]:
-        return session.circuits.rotate(list(session.circuits.to_change([HASH])), now=driver.now)
+        return session.circuits.rotate(list(session.circuits.lock([HASH])), now=driver.now)
 
     assert driver.write(rotate) == [queues[1].queue_no]
     assert [one.queue for one in held(driver)] == ["q1"]
     release(driver, HASH)
-    assert line(driver) == [queues[1].queue_no]
+    assert queued_for_release(driver) == [queues[1].queue_no]

@@ -55,7 +55,7 @@ def test_a_duplicate_key_is_refused_and_affects_no_other_request(driver):
 
     with driver.together():
         twice = driver.store.write(lambda s: s.keys.add(key))
-        other = driver.store.write(lambda s: s.queues.number_of())
+        other = driver.store.write(lambda s: s.queues.count())
 
     with pytest.raises(PenstockError) as refusal:
         twice.result()

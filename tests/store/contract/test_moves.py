@@ -54,8 +54,8 @@ def is_done(driver, task):
     return driver.write(lambda s: s.moves.is_done(task, now=driver.now))
 
 
-def stranded(driver, task):
-    return driver.write(lambda s: s.moves.stranded(task, now=driver.now))
+def why_left(driver, task):
+    return driver.write(lambda s: s.moves.why_left(task, now=driver.now))
 
 
 def find(driver, task):
@@ -114,12 +114,12 @@ def test_each_source_has_one_active_task_at_a_time(driver, dead, mail):
 
 def test_a_task_that_has_ended_is_not_advanced(driver, dead):
     task = start(driver, dead)
-    assert driver.write(lambda s: s.moves.to_advance(task.task_id)) == task
+    assert driver.write(lambda s: s.moves.lock_active(task.task_id)) == task
 
     end(driver, task)
 
-    assert driver.write(lambda s: s.moves.to_advance(task.task_id)) is None
-    assert driver.write(lambda s: s.moves.to_change(task.task_id)) == find(driver, task)
+    assert driver.write(lambda s: s.moves.lock_active(task.task_id)) is None
+    assert driver.write(lambda s: s.moves.lock(task.task_id)) == find(driver, task)
 
 
 def test_the_tasks_of_a_source_are_listed_newest_first(driver, dead, mail):
@@ -275,7 +275,7 @@ def test_dead_letters_of_a_removed_queue_stay_and_do_not_block_others(driver, de
     assert driver.claim_ids(mail) == [moved]
     assert driver.get(lost) == letter
     assert is_done(driver, task)
-    assert stranded(driver, task) == move.QUEUE_NOT_FOUND
+    assert why_left(driver, task) == move.QUEUE_NOT_FOUND
 
 
 def test_dead_letters_of_a_removed_queue_can_be_moved_to_a_target(driver, dead):
@@ -287,23 +287,23 @@ def test_dead_letters_of_a_removed_queue_can_be_moved_to_a_target(driver, dead):
     assert move_some(driver, task) == 1
 
     assert driver.claim_ids(other) == [lost]
-    assert stranded(driver, task) is None
+    assert why_left(driver, task) is None
 
 
 def test_ordinary_messages_of_a_dead_letter_queue_have_no_source(driver, dead, mail):
     task = start(driver, dead)
-    assert stranded(driver, task) is None
+    assert why_left(driver, task) is None
     end(driver, task)
     driver.send(dead)
 
-    assert stranded(driver, start(driver, dead)) == move.HOME_UNKNOWN
+    assert why_left(driver, start(driver, dead)) == move.HOME_UNKNOWN
 
 
 def test_ordinary_messages_of_an_ordinary_queue_stay(driver):
     mail = driver.queue("mail")
     driver.send(mail)
 
-    assert stranded(driver, start(driver, mail)) is None
+    assert why_left(driver, start(driver, mail)) is None
 
 
 def test_ordinary_messages_of_a_group_are_moved_one_after_the_other(driver):

@@ -10,14 +10,14 @@ from penstock.domain.limits import MINUTE
 from penstock.domain.message.lease import Verb
 from penstock.domain.queue.problem import HANGING_AFTER_MS, STUCK_AFTER_MS, HangingRoute, Problem
 from penstock.domain.queue.queue import Queue
-from penstock.services.overview import OverviewLook, OverviewService
+from penstock.services.overview import OverviewService, OverviewSnapshot
 from tests.store.driver import StoreDriver
 
 LATE = {"minutes": STUCK_AFTER_MS // MINUTE}
 
 
 @pytest.fixture
-def watch(driver: StoreDriver) -> OverviewService:
+def overview(driver: StoreDriver) -> OverviewService:
     return OverviewService(driver.store, driver.clock)
 
 
@@ -26,13 +26,13 @@ def mail(driver: StoreDriver) -> Queue:
     return driver.queue("mail")
 
 
-def problems(watch: OverviewService) -> dict[str, tuple[Problem, ...]]:
-    found = watch.problems().result()
+def problems(overview: OverviewService) -> dict[str, tuple[Problem, ...]]:
+    found = overview.problems().result()
     return {wrong.snapshot.queue.name: wrong.problems for wrong in found}
 
 
-def changed(watch: OverviewService, before: OverviewLook) -> list[str]:
-    return sorted(one.queue.name for one in watch.look(before).result().changed)
+def changed(overview: OverviewService, before: OverviewSnapshot) -> list[str]:
+    return sorted(one.queue.name for one in overview.snapshot(before).result().changed)
 
 
 def die(driver: StoreDriver, queue: Queue) -> None:
@@ -42,7 +42,7 @@ def die(driver: StoreDriver, queue: Queue) -> None:
 
 
 def test_routes_with_unanswered_deliveries_are_reported(
-    driver: StoreDriver, watch: OverviewService
+    driver: StoreDriver, overview: OverviewService
 ) -> None:
     settings = structs.asdict(queue_settings())
     for number in range(3):
@@ -55,42 +55,42 @@ def test_routes_with_unanswered_deliveries_are_reported(
     driver.send(late, group="push", route="/late/(.*)")
     driver.send(driver.queue("jobs"), route="stripe")
     driver.claim(late)
-    assert watch.hanging().result() == []
+    assert overview.hanging().result() == []
 
     driver.clock.advance(ms=1)
 
-    assert watch.hanging().result() == [HangingRoute("/slow/(.*)", 3, began)]
+    assert overview.hanging().result() == [HangingRoute("/slow/(.*)", 3, began)]
     driver.clock.advance(ms=HANGING_AFTER_MS)
-    assert [one.pattern for one in watch.hanging().result()] == ["/slow/(.*)", "/late/(.*)"]
+    assert [one.pattern for one in overview.hanging().result()] == ["/slow/(.*)", "/late/(.*)"]
 
 
 def test_a_look_shows_which_queues_have_changed(
-    driver: StoreDriver, mail: Queue, watch: OverviewService
+    driver: StoreDriver, mail: Queue, overview: OverviewService
 ) -> None:
     other = driver.queue("other")
     driver.send(mail)
     driver.send(other)
-    first = watch.look().result()
+    first = overview.snapshot().result()
     assert first.changed == []
 
     driver.claim(mail)
-    second = watch.look(first).result()
+    second = overview.snapshot(first).result()
 
     assert [one.queue.name for one in second.changed] == ["mail"]
     assert second.changed[0].counts == driver.counts(mail)
-    assert changed(watch, second) == []
+    assert changed(overview, second) == []
 
 
 def test_every_arrival_and_departure_is_a_change(
-    driver: StoreDriver, watch: OverviewService
+    driver: StoreDriver, overview: OverviewService
 ) -> None:
     queue = driver.queue("mail", max_attempts=3)
-    look = watch.look().result()
+    snapshot = overview.snapshot().result()
 
     def step() -> None:
-        nonlocal look
-        assert changed(watch, look) == ["mail"]
-        look = watch.look(look).result()
+        nonlocal snapshot
+        assert changed(overview, snapshot) == ["mail"]
+        snapshot = overview.snapshot(snapshot).result()
 
     driver.send(queue)
     step()
@@ -110,97 +110,97 @@ def test_every_arrival_and_departure_is_a_change(
 
 
 def test_a_change_is_reported_with_the_state_before(
-    driver: StoreDriver, mail: Queue, watch: OverviewService
+    driver: StoreDriver, mail: Queue, overview: OverviewService
 ) -> None:
-    look = watch.look().result()
+    snapshot = overview.snapshot().result()
     driver.send(mail)
-    look = watch.look(look).result()
-    assert look.changed[0].before is None
+    snapshot = overview.snapshot(snapshot).result()
+    assert snapshot.changed[0].before is None
     driver.send_many(mail, 3)
 
-    [one] = watch.look(look).result().changed
+    [one] = overview.snapshot(snapshot).result().changed
 
     assert one.before is not None
     assert (one.counts.sent_total, one.before.sent_total) == (4, 1)
 
 
 def test_a_healthy_queue_is_not_a_problem(
-    driver: StoreDriver, mail: Queue, watch: OverviewService
+    driver: StoreDriver, mail: Queue, overview: OverviewService
 ) -> None:
     driver.send(mail)
     driver.send(mail, delay_ms=MINUTE * 60)
     driver.claim(mail)
     driver.queue("empty")
 
-    assert problems(watch) == {}
+    assert problems(overview) == {}
 
 
 def test_a_queue_with_a_message_that_was_claimable_long_ago_is_stuck(
-    driver: StoreDriver, mail: Queue, watch: OverviewService
+    driver: StoreDriver, mail: Queue, overview: OverviewService
 ) -> None:
     driver.send(mail)
     driver.clock.advance(**LATE, ms=-1)
-    assert problems(watch) == {}
+    assert problems(overview) == {}
 
     driver.clock.advance(ms=1)
 
-    assert problems(watch) == {"mail": (Problem.STUCK,)}
+    assert problems(overview) == {"mail": (Problem.STUCK,)}
 
 
 def test_a_paused_queue_is_not_stuck(
-    driver: StoreDriver, mail: Queue, watch: OverviewService
+    driver: StoreDriver, mail: Queue, overview: OverviewService
 ) -> None:
     driver.pause(mail)
-    assert problems(watch) == {}, "it is empty"
+    assert problems(overview) == {}, "it is empty"
     driver.send(mail)
     driver.clock.advance(**LATE)
 
-    assert problems(watch) == {"mail": (Problem.PAUSED,)}
+    assert problems(overview) == {"mail": (Problem.PAUSED,)}
 
 
 def test_a_queue_held_by_a_circuit_is_reported_as_held(
-    driver: StoreDriver, mail: Queue, watch: OverviewService
+    driver: StoreDriver, mail: Queue, overview: OverviewService
 ) -> None:
     driver.send(mail)
     driver.write(lambda s: s.queues.hold([mail.queue_no], by="c1"))
     driver.clock.advance(**LATE)
 
-    assert problems(watch) == {"mail": (Problem.HELD,)}
+    assert problems(overview) == {"mail": (Problem.HELD,)}
 
 
 def test_a_held_queue_is_reported_also_while_its_first_message_backs_off(
-    driver: StoreDriver, mail: Queue, watch: OverviewService
+    driver: StoreDriver, mail: Queue, overview: OverviewService
 ) -> None:
     driver.send(mail, delay_ms=60_000)
     driver.write(lambda s: s.queues.hold([mail.queue_no], by="c1"))
 
-    assert problems(watch) == {"mail": (Problem.HELD,)}
+    assert problems(overview) == {"mail": (Problem.HELD,)}
     driver.write(lambda s: s.queues.unhold([mail.queue_no]))
-    assert problems(watch) == {}
+    assert problems(overview) == {}
 
 
 def test_dead_messages_are_reported_where_they_are(
-    driver: StoreDriver, watch: OverviewService
+    driver: StoreDriver, overview: OverviewService
 ) -> None:
     driver.queue("letters")
     die(driver, driver.queue("a", dead_letter_queue="letters"))
     die(driver, driver.queue("b"))
     driver.clock.advance(**LATE)
 
-    assert problems(watch) == {"b": (Problem.DEAD,), "letters": (Problem.DEAD_LETTERS,)}
+    assert problems(overview) == {"b": (Problem.DEAD,), "letters": (Problem.DEAD_LETTERS,)}
 
 
-def test_a_full_queue_is_reported(driver: StoreDriver, watch: OverviewService) -> None:
+def test_a_full_queue_is_reported(driver: StoreDriver, overview: OverviewService) -> None:
     queue = driver.queue("mail", max_messages=2)
     driver.send(queue)
-    assert problems(watch) == {}
+    assert problems(overview) == {}
     driver.send(queue)
 
-    assert problems(watch) == {"mail": (Problem.FULL,)}
+    assert problems(overview) == {"mail": (Problem.FULL,)}
 
 
 def test_the_worst_comes_first_and_among_equals_the_larger(
-    driver: StoreDriver, watch: OverviewService
+    driver: StoreDriver, overview: OverviewService
 ) -> None:
     for name, count in (("few", 1), ("many", 3)):
         driver.send_many(driver.queue(name), count)
@@ -208,19 +208,19 @@ def test_the_worst_comes_first_and_among_equals_the_larger(
     die(driver, driver.queue("dead"))
     driver.send(driver.queue("full", max_messages=1))
 
-    assert list(problems(watch)) == ["full", "many", "few", "dead"]
+    assert list(problems(overview)) == ["full", "many", "few", "dead"]
 
 
 def test_a_removed_queue_is_not_a_problem(
-    driver: StoreDriver, mail: Queue, watch: OverviewService
+    driver: StoreDriver, mail: Queue, overview: OverviewService
 ) -> None:
-    look = watch.look().result()
+    snapshot = overview.snapshot().result()
     die(driver, mail)
     driver.write(lambda s: s.messages.purge(mail.queue_no, limit=10, now=driver.now))
     driver.write(lambda s: s.queues.remove(mail.queue_no, now=driver.now))
 
-    assert problems(watch) == {}
-    assert changed(watch, look) == []
+    assert problems(overview) == {}
+    assert changed(overview, snapshot) == []
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_a_removed_queue_is_not_found_by_any_request(driver):
 
     assert driver.read(lambda s: s.queues.find("mail")) is None
     assert page(driver) == []
-    assert driver.read(lambda s: s.queues.number_of()) == 0
+    assert driver.read(lambda s: s.queues.count()) == 0
     with pytest.raises(QueueNotFound):
         driver.read(lambda s: s.queues.get(made.queue_no))
     with pytest.raises(QueueNotFound):
@@ -197,7 +197,7 @@ def test_the_total_is_over_all_queues(driver):
     total = driver.read(lambda s: s.queues.total())
 
     assert total == Counts(ready=2, waiting=2, sent_total=4)
-    assert driver.read(lambda s: s.queues.number_of()) == 2
+    assert driver.read(lambda s: s.queues.count()) == 2
 
 
 def test_the_oldest_ready_message_has_been_due_since_a_known_instant(driver):

@@ -6,7 +6,7 @@ import pytest
 
 from penstock.domain.message import lifecycle
 from penstock.domain.message.lifecycle import State
-from penstock.domain.message.selection import SHOWN, Pick, place_of
+from penstock.domain.message.selection import BROWSABLE, Selection, place_of
 from penstock.ports.store import Browse
 from tests.store.contract.test_browsing import fill
 
@@ -16,16 +16,16 @@ def mail(driver):
     return driver.queue("mail")
 
 
-def look(driver, mail, pick, *, limit=100, length=10_000, after=None):
-    wanted = Browse(queue_no=mail.queue_no, state=pick.state, limit=limit, after=after)
-    return driver.read(lambda s: s.messages.scan_page(wanted, pick, length=length))
+def look(driver, mail, selection, *, limit=100, length=10_000, after=None):
+    wanted = Browse(queue_no=mail.queue_no, state=selection.state, limit=limit, after=after)
+    return driver.read(lambda s: s.messages.scan_page(wanted, selection, length=length))
 
 
-def all_pages(driver, mail, pick, **options):
+def all_pages(driver, mail, selection, **options):
     """All matches page by page, and the number of searches."""
     seen, after, looks = [], None, 0
     while True:
-        found = look(driver, mail, pick, after=after, **options)
+        found = look(driver, mail, selection, after=after, **options)
         looks += 1
         seen += [m.id for m in found.messages]
         after = found.end
@@ -36,17 +36,17 @@ def all_pages(driver, mail, pick, **options):
 
 
 @pytest.mark.parametrize(
-    ("pick", "fits"),
+    ("selection", "fits"),
     [
-        (Pick(kind="a"), {"kind": "a"}),
-        (Pick(tag="t"), {"tags": ("t",)}),
-        (Pick(tag="t"), {"tags": ("x", "t")}),
-        (Pick(group="g"), {"group": "g"}),
-        (Pick(entity_id="e"), {"entity_id": "e"}),
-        (Pick(kind="a", tag="t"), {"kind": "a", "tags": ("t", "t")}),
+        (Selection(kind="a"), {"kind": "a"}),
+        (Selection(tag="t"), {"tags": ("t",)}),
+        (Selection(tag="t"), {"tags": ("x", "t")}),
+        (Selection(group="g"), {"group": "g"}),
+        (Selection(entity_id="e"), {"entity_id": "e"}),
+        (Selection(kind="a", tag="t"), {"kind": "a", "tags": ("t", "t")}),
     ],
 )
-def test_only_matching_messages_are_found(driver, mail, pick, fits):
+def test_only_matching_messages_are_found(driver, mail, selection, fits):
     others: list[dict[str, Any]] = [
         {},
         {"kind": "b"},
@@ -54,13 +54,13 @@ def test_only_matching_messages_are_found(driver, mail, pick, fits):
         {"tags": ("x",)},
         {"group": "h"},
     ]
-    if pick == Pick(kind="a", tag="t"):
+    if selection == Selection(kind="a", tag="t"):
         others += [{"kind": "a"}, {"tags": ("t",)}]
     for other in others:
         driver.send(mail, **other)
     mine = driver.send(mail, **fits)
 
-    assert [m.id for m in look(driver, mail, pick).messages] == [mine]
+    assert [m.id for m in look(driver, mail, selection).messages] == [mine]
 
 
 def test_the_time_of_sending_begins_inclusive_and_ends_exclusive(driver, mail):
@@ -71,17 +71,17 @@ def test_the_time_of_sending_begins_inclusive_and_ends_exclusive(driver, mail):
     begin = driver.get(ids[1]).sent_at
     end = driver.get(ids[3]).sent_at
 
-    found = look(driver, mail, Pick(sent_from=begin, sent_before=end))
+    found = look(driver, mail, Selection(sent_from=begin, sent_before=end))
 
     assert [m.id for m in found.messages] == ids[1:3]
 
 
 @pytest.mark.parametrize(("limit", "length"), [(1, 10), (2, 3), (100, 2), (100, 10_000), (1, 1)])
-@pytest.mark.parametrize("state", SHOWN)
+@pytest.mark.parametrize("state", BROWSABLE)
 def test_pages_of_any_size_find_everything_once_and_in_order(driver, mail, state, limit, length):
     expected = fill(driver, mail, state)
 
-    seen, _ = all_pages(driver, mail, Pick(state=state), limit=limit, length=length)
+    seen, _ = all_pages(driver, mail, Selection(state=state), limit=limit, length=length)
 
     assert seen == expected
 
@@ -91,8 +91,8 @@ def test_a_search_scans_a_limited_number_of_messages_and_returns_where_it_stoppe
     rare = driver.send(mail, kind="rare")
     driver.send_many(mail, 7, kind="common")
 
-    first = look(driver, mail, Pick(kind="rare"), length=5)
-    seen, looks = all_pages(driver, mail, Pick(kind="rare"), length=5)
+    first = look(driver, mail, Selection(kind="rare"), length=5)
+    seen, looks = all_pages(driver, mail, Selection(kind="rare"), length=5)
 
     assert first.messages == []
     assert first.end is not None
@@ -104,7 +104,7 @@ def test_messages_of_other_queues_and_states_are_not_found(driver, mail):
     driver.alter(driver.send(mail, kind="a"), lambda m, _: lifecycle.bury(m))
     mine = driver.send(mail, kind="a")
 
-    assert [m.id for m in look(driver, mail, Pick(kind="a")).messages] == [mine]
+    assert [m.id for m in look(driver, mail, Selection(kind="a")).messages] == [mine]
 
 
 def test_a_message_that_an_operator_completes_is_done_and_counted(driver, mail):

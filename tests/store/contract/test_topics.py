@@ -154,7 +154,7 @@ def test_the_number_of_statements_does_not_grow_with_the_subscriptions(driver):
         for verb, original in originals.items():
             setattr(db, verb, partial(note, original))
         try:
-            session.topics.queues_of({q.queue_no for q in some})
+            session.topics.queues_by_numbers({q.queue_no for q in some})
             new = [a_new_message(queue, now=driver.now) for queue in some]
             session.topics.publish(orders, new, events=1, unmatched=0)
         finally:

@@ -35,7 +35,7 @@ def find(driver: StoreDriver, worker: Worker) -> Worker | None:
 
 def held(driver: StoreDriver, *found: Worker, queues: Any = None, limit: int = 100) -> list[str]:
     ids = [worker.id for worker in found]
-    return [m.id for m in driver.read(lambda s: s.workers.held(ids, queues=queues, limit=limit))]
+    return [m.id for m in driver.read(lambda s: s.workers.leases(ids, queues=queues, limit=limit))]
 
 
 def page(
@@ -97,12 +97,12 @@ def test_workers_without_a_recent_heartbeat_are_overdue(driver):
     assert overdue() == []
     driver.clock.advance(ms=1)
     assert overdue() == [late.id]
-    assert driver.write(lambda s: s.workers.to_lose(other.id, now=driver.now)) is None
-    mine = driver.write(lambda s: s.workers.to_lose(late.id, now=driver.now))
+    assert driver.write(lambda s: s.workers.lock_overdue(other.id, now=driver.now)) is None
+    mine = driver.write(lambda s: s.workers.lock_overdue(late.id, now=driver.now))
     assert mine == late
     save(driver, workers.lose(mine, now=driver.now))
     assert overdue() == []
-    assert driver.write(lambda s: s.workers.to_lose(late.id, now=driver.now)) is None
+    assert driver.write(lambda s: s.workers.lock_overdue(late.id, now=driver.now)) is None
 
 
 def test_recently_lost_workers_are_found(driver):

@@ -138,7 +138,7 @@ def test_a_copy_without_checksums_is_made_of_a_store_without(plain, tmp_path):
     assert not checksums.has_checksums(tmp_path / "copy.db")
 
 
-def test_a_copy_that_makes_no_sense_inside_is_thrown_away(plain, tmp_path):
+def test_an_inconsistent_copy_is_deleted(plain, tmp_path):
     with plain.open("r+b") as file:
         file.seek(5 * PAGE)
         file.write(b"\xff" * 100)
@@ -153,7 +153,7 @@ def test_a_copy_that_makes_no_sense_inside_is_thrown_away(plain, tmp_path):
     ("source", "target"),
     [("nothing.db", "copy.db"), ("penstock.db", "penstock.db"), ("penstock.db", "no/folder.db")],
 )
-def test_a_backup_that_makes_no_sense_is_refused(store, tmp_path, source, target):
+def test_an_invalid_backup_is_refused(store, tmp_path, source, target):
     before = (tmp_path / "penstock.db").stat().st_ino
 
     with pytest.raises(InvalidRequest):

@@ -23,9 +23,9 @@ from penstock.domain.queue.queue import DedupUntil
 from penstock.domain.worker import NewWorker
 from penstock.outbound.dice import SystemDice
 from penstock.ports.store import Acted, Sent, Session
+from penstock.services.bulk.moves import MoveService
 from penstock.services.circuits.circuits import CircuitService
 from penstock.services.circuits.transitions import hold
-from penstock.services.moves import MoveService
 from penstock.services.routes import RouteService
 from penstock.services.workers import WorkerService
 from penstock.store.maintenance.promote import promote
@@ -151,7 +151,7 @@ def test_circuits_the_queues_they_hold_and_their_settings_move_along(
     before.force_open(circuit_hash(ODD), pattern=ODD).result()
 
     def hold_it(session: Session) -> None:
-        session.circuits.to_change([circuit_hash(ODD)])
+        session.circuits.lock([circuit_hash(ODD)])
         hold(session, {circuit_hash(ODD): [queue.queue_no]}, now=clock.now())
 
     full.write(hold_it)
@@ -163,7 +163,7 @@ def test_circuits_the_queues_they_hold_and_their_settings_move_along(
         after = CircuitService(store, clock, RouteService(store, clock))
         after.refresh()
         assert after.settings.statistics_update_enabled
-        view = after.one(circuit_hash(ODD)).result()
+        view = after.find(circuit_hash(ODD)).result()
         assert view is not None
         assert (view.circuit.pattern, view.circuit.is_forced, view.held) == (ODD, True, 1)
         after.force_open(circuit_hash("new"), pattern="new").result()
@@ -228,7 +228,7 @@ def test_keys_of_the_old_store_still_find_duplicates(promoted, clock):
 def test_the_latest_instant_is_remembered(promoted):
     old, store = promoted
 
-    assert store.high_water >= old.clock.now() - DAY
+    assert store.clock_mark >= old.clock.now() - DAY
 
 
 def test_progress_is_reported_by_table(full, path, postgres_url):

@@ -55,9 +55,9 @@ def backed_off(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     retries: list[int] = []
     back_off = PostgresDatabase.back_off
 
-    def tell(db: PostgresDatabase, times: int) -> None:
+    def count(db: PostgresDatabase, times: int) -> None:
         retries.append(times)
         back_off(db, times)
 
-    monkeypatch.setattr(PostgresDatabase, "back_off", tell)
+    monkeypatch.setattr(PostgresDatabase, "back_off", count)
     return retries

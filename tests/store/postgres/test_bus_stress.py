@@ -32,7 +32,7 @@ def publish(driver: StoreDriver, queues, topic_no: int, seed: int) -> None:
 
         def do(session, new=new):
             session.topics.to_publish("orders", now=driver.now)
-            session.topics.queues_of({n.message.queue_no for n in new})
+            session.topics.queues_by_numbers({n.message.queue_no for n in new})
             session.topics.publish(topic_no, new, events=1, unmatched=0)
 
         driver.write(do)

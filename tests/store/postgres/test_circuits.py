@@ -4,9 +4,10 @@ import json
 
 from msgspec.structs import replace
 
-from penstock.domain.circuit.circuit import Permit, RequestOutcome, circuit_hash
+from penstock.domain.circuit.circuit import Permit, Reported, RequestOutcome, circuit_hash
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
-from penstock.services.circuits.circuits import CircuitService, PermitRequest, Reported
+from penstock.services.circuits.circuits import CircuitService
+from penstock.services.circuits.permits import PermitRequest
 from penstock.services.routes import RouteService
 from tests.store.postgres.helpers import at_once, by_hand
 
@@ -100,7 +101,7 @@ def test_each_duty_is_done_by_one_of_several_nodes(drivers):
     one = circuit_hash(PATTERNS[0])
 
     def hold(session):
-        session.circuits.to_note({one: PATTERNS[0]})
+        session.circuits.lock_or_add({one: PATTERNS[0]})
         nos = [queue.queue_no for queue in queues]
         session.circuits.hold(one, nos, now=drivers[0].now)
         session.queues.hold(nos, by=one)

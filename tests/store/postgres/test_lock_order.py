@@ -17,8 +17,8 @@ from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.queue import Queue
 from penstock.outbound.dice import SystemDice
+from penstock.services.bulk.moves import MoveService
 from penstock.services.directory import Directory
-from penstock.services.moves import MoveService
 from penstock.services.queues import QueueService
 from tests.store.counter_checks import check_counters
 from tests.store.driver import WAIT_S, StoreDriver

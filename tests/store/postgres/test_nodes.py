@@ -16,8 +16,8 @@ from penstock.domain.message.move_task import MoveState, MoveTask
 from penstock.domain.queue.queue import Queue, QueueSettings
 from penstock.outbound.dice import SystemDice
 from penstock.ports.store import Acted, Sent
+from penstock.services.bulk.moves import MoveService
 from penstock.services.directory import Directory
-from penstock.services.moves import MoveService
 from penstock.services.queues import QueueService
 from penstock.store.postgres.store import clock_of
 from tests.clocks import NOON
@@ -116,7 +116,7 @@ def test_one_of_two_nodes_takes_the_step_and_the_other_does_not_wait(drivers):
     task = nodes[0].start("source").result(WAIT_S)
 
     def other_comes_meanwhile(session):
-        held = session.moves.to_advance(task.task_id)
+        held = session.moves.lock_active(task.task_id)
         return held, nodes[1].step(task.task_id, now=NOON).result(WAIT_S)
 
     assert drivers[0].write(other_comes_meanwhile) == (task, None)

@@ -75,7 +75,7 @@ def test_without_a_server_the_script_holds_every_migration():
 
 
 @pytest.mark.parametrize("options", ["?prepare=maybe", "?timeout_ms=soon", "?timeout_ms=1"])
-def test_options_that_make_no_sense_are_refused(postgres_url, options):
+def test_invalid_options_of_the_url_are_refused(postgres_url, options):
     with pytest.raises(InvalidRequest):
         open_postgres(postgres_url + options)
 

@@ -9,7 +9,7 @@ from penstock.domain.errors import StoreUnavailable
 from penstock.domain.queue.queue import QueueSettings
 from penstock.store.database import Collision
 from penstock.store.postgres.connection import PostgresDatabase
-from penstock.store.postgres.sessions import LOOKS, StalledSessions
+from penstock.store.postgres.sessions import CHECKS, StalledSessions
 from penstock.store.postgres.url import parse
 from tests.clocks import NOON
 from tests.faults.proxy import Proxy
@@ -92,9 +92,9 @@ def test_a_session_that_waits_for_its_client_is_ended_after_several_looks(postgr
 
     stalled.begin(durable=False)
     start(b"SELECT 1")
-    seen = [look() for _ in range(LOOKS - 1)]
+    seen = [look() for _ in range(CHECKS - 1)]
     start(b"SELECT 2")  # it continues: counting starts again
-    seen += [look() for _ in range(LOOKS - 1)]
+    seen += [look() for _ in range(CHECKS - 1)]
     assert seen == [0] * len(seen)
 
     assert look() == 1
@@ -127,7 +127,7 @@ def test_only_stalled_sessions_of_our_own_kind_are_ended(postgres_url, statement
         eventually(lambda: "ClientRead" in waits(postgres_url, statement))
 
         ended = 0
-        for _ in range(LOOKS):
+        for _ in range(CHECKS):
             watcher.begin(durable=False)
             ended += looks.end(watcher)
             watcher.rollback()

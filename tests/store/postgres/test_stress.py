@@ -1,6 +1,6 @@
 """Everything at once in ordered queues, on two nodes, without deadlocks.
 
-`backed_off` tells of collisions that were tried again and so were seen by no caller.
+`backed_off` counts collisions that were retried, so that no caller saw them.
 """
 
 from contextlib import suppress
@@ -15,8 +15,8 @@ from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.queue.queue import DedupUntil, Queue
 from penstock.outbound.dice import SystemDice
+from penstock.services.bulk.moves import MoveService
 from penstock.services.directory import Directory
-from penstock.services.moves import MoveService
 from penstock.services.queues import QueueService
 from penstock.store.verbs.transaction_state import json_list
 from tests.store.counter_checks import check_counters

@@ -26,10 +26,10 @@ class Peer:
         return self
 
     def ask(self, do: str, **arguments: Any) -> Any:
-        self.tell(do, **arguments)
+        self.send(do, **arguments)
         return self.answer()
 
-    def tell(self, do: str, **arguments: Any) -> None:
+    def send(self, do: str, **arguments: Any) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps({"do": do, **arguments}).encode() + b"\n")
         self._process.stdin.flush()

@@ -100,7 +100,7 @@ class Program:
 
         return asyncio.run(wait())
 
-    def stop_in_turn(self) -> str:
+    def stop_with_the_lock(self) -> str:
         """Stops in the middle of a transaction, until it gets SIGCONT."""
 
         def stop(_session: Any) -> None:

@@ -43,8 +43,8 @@ def test_workers_and_applications_work_side_by_side_without_errors(
     worker = start().ready()
 
     for shop in shops:
-        shop.tell("trade", count=EACH)
-    worker.tell("turn_over", count=EACH)
+        shop.send("trade", count=EACH)
+    worker.send("turn_over", count=EACH)
     report = [peer.answer() for peer in [*shops, worker]]
     rest = drain(worker)
 
@@ -74,7 +74,7 @@ def test_an_application_that_is_killed_leaves_both_or_neither_and_does_not_stop_
         completed.extend(report.get("completed", ()))
 
     for peer in peers:
-        peer.tell("work_in_transactions")
+        peer.send("work_in_transactions")
     for _ in range(KILLS):
         for peer in peers:
             note(peer.answer())
@@ -84,7 +84,7 @@ def test_an_application_that_is_killed_leaves_both_or_neither_and_does_not_stop_
         for report in peers[victim].kill():
             note(report)
         peers[victim] = start().ready()  # while the others work
-        peers[victim].tell("work_in_transactions")
+        peers[victim].send("work_in_transactions")
     for peer in peers:
         for report in peer.kill():
             note(report)

@@ -197,7 +197,7 @@ def test_the_latest_instant_is_that_of_the_process_that_is_ahead(open_another: A
 
     there.send(mail)
 
-    assert open_another().high_water >= ahead.now()
+    assert open_another().clock_mark >= ahead.now()
 
 
 def test_a_process_that_starts_later_uses_the_time_of_the_others(

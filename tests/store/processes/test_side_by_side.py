@@ -58,7 +58,7 @@ def test_everything_is_completed_exactly_once_without_errors(start: Start, folde
     peers = [first, *(start().ready() for _ in range(3))]
 
     for peer in peers:
-        peer.tell("turn_over", count=EACH)
+        peer.send("turn_over", count=EACH)
     report = [peer.answer() for peer in peers]
     rest = drain(first)
 
@@ -86,7 +86,7 @@ def test_a_killed_process_loses_nothing_and_does_not_stop_others(
         completed.extend(report.get("completed", ()))
 
     for worker in workers:
-        worker.tell("work")
+        worker.send("work")
     for _ in range(KILLS):
         for worker in workers:
             note(worker.answer())
@@ -96,7 +96,7 @@ def test_a_killed_process_loses_nothing_and_does_not_stop_others(
         for report in workers[victim].kill():
             note(report)
         workers[victim] = start().ready()  # while the others work
-        workers[victim].tell("work")
+        workers[victim].send("work")
     for worker in workers:
         for report in worker.kill():
             note(report)

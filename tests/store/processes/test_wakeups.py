@@ -57,13 +57,13 @@ class Ear:
 
 @pytest.fixture
 def no_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite_wakeups, "LOOK_MS", 1_000_000)
+    monkeypatch.setattr(sqlite_wakeups, "CHECK_MS", 1_000_000)
 
 
 def test_a_claim_that_waits_in_one_process_gets_what_another_sends(start: Start) -> None:
     waiting, sending = start().ready(), start().ready()
     sending.ask("make_queue")
-    waiting.tell("hear")
+    waiting.send("hear")
     assert waiting.answer() == "waiting"
 
     sent = sending.ask("send")
@@ -94,9 +94,9 @@ def test_the_socket_of_a_killed_process_is_removed_by_the_next_announcement(
     driver = StoreDriver(open_another(), ManualClock())
     mail = driver.queue("shared")
     peer = start().ready()
-    peer.tell("hear")
+    peer.send("hear")
     assert peer.answer() == "waiting"
-    sockets = list(runtime_folder.glob("*/*.keen"))
+    sockets = list(runtime_folder.glob("*/*.listening"))
     peer.kill()
     assert len(sockets) == 1
 

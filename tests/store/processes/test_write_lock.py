@@ -138,7 +138,7 @@ def test_a_stopped_process_is_waited_for_and_then_reported(
     driver = StoreDriver(open_another(patience_ms=SOON_MS), ManualClock())
     mail = driver.queue()
     peer = start().ready()
-    peer.tell("stop_in_turn")
+    peer.send("stop_with_the_lock")
     assert peer.answer() == "stopping"
 
     with pytest.raises(StoreUnavailable) as refused:

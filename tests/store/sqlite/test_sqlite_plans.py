@@ -44,7 +44,7 @@ WAYS = {
     " (minute_at>? AND minute_at<?)",
     "minute_counters.forget": "minute_counter USING INDEX minute_counter_by_time (minute_at<?)",
     "overview.suspects": "m USING INDEX message_to_claim (queue_no=? AND is_blocked=?)",
-    "circuits.to_change": "circuit USING INDEX sqlite_autoindex_circuit_1 (hash=?)",
+    "circuits.lock": "circuit USING INDEX sqlite_autoindex_circuit_1 (hash=?)",
 }
 LARGE = {"message", "dedup", "circuit", "circuit_sample", "minute_counter", "m", "f", "d", "p", "s"}
 SMALL = {
@@ -58,7 +58,7 @@ def test_a_search_is_by_the_index_that_was_made_for_it(tmp_path: Path, name: str
     open_sqlite(tmp_path / "x.db").close()
     db = SqliteDatabase(tmp_path / "x.db")
     text = db.text(name)
-    if name == "circuits.to_change":  # a part of a query
+    if name == "circuits.lock":  # a part of a query
         text = db.text("circuits.find", conditions=text)
     params = dict.fromkeys(re.findall(r":(\w+)", text))
 

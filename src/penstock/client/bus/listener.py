@@ -101,19 +101,19 @@ class QueueListener:
             raise InvalidRequest(f"{self.kind!r} cannot decode the body: {error}") from None
         if self.schedule is None and self._attempts is None:
             return lambda: self._call(event)
-        return lambda: self._guarded(event)
+        return lambda: self._call_guarded(event)
 
     def _call(self, event: object) -> object:
         if self._takes_about:
             return self.function(event, self._about(current()))
         return self.function(event)
 
-    def _guarded(self, event: object) -> object:
+    def _call_guarded(self, event: object) -> object:
         with self._judging(event):
             result = self._call(event)
-        return self._awaited(event, result) if inspect.isawaitable(result) else result
+        return self._await_guarded(event, result) if inspect.isawaitable(result) else result
 
-    async def _awaited(self, event: object, result: Awaitable[object]) -> object:
+    async def _await_guarded(self, event: object, result: Awaitable[object]) -> object:
         with self._judging(event):
             return await result
 

@@ -82,13 +82,13 @@ class NotificationQueue:
         self._app.backend_for(options.get("tx"))
         resolved, draft = self._draft(body, options)
         [sent] = self._app.put(resolved, [draft])
-        return _recorded(sent.id, sent.is_duplicate, draft)
+        return _recorded_notification(sent.id, sent.is_duplicate, draft)
 
     async def record_async(self, body: object, **options: Unpack[RecordOptions]) -> Recorded:
         await self._app.backend_for_async(options.get("tx"))
         resolved, draft = self._draft(body, options)
         [sent] = await self._app.put_async(resolved, [draft])
-        return _recorded(sent.id, sent.is_duplicate, draft)
+        return _recorded_notification(sent.id, sent.is_duplicate, draft)
 
     def find(self, *, tx: object = None, **wanted: Unpack[FindOptions]) -> Iterator[Notification]:
         """Find notifications that have not ended, in the order they were recorded.
@@ -96,7 +96,7 @@ class NotificationQueue:
         With `tx` they are read in the caller's transaction, including its uncommitted changes.
         """
         query = self._find(**wanted)
-        return items_of(lambda cursor: self._page(FIND, query, cursor, tx), _found)
+        return items_of(lambda cursor: self._page(FIND, query, cursor, tx), _notifications)
 
     def find_async(
         self, *, tx: object = None, **wanted: Unpack[FindOptions]
@@ -107,7 +107,7 @@ class NotificationQueue:
     def past(self, *, tx: object = None, **wanted: Unpack[PastOptions]) -> Iterator[Notification]:
         """Find ended notifications, newest first; `from_at <= finished_at < to_at`."""
         query = self._past(**wanted)
-        return items_of(lambda cursor: self._page(PAST, query, cursor, tx), _found)
+        return items_of(lambda cursor: self._page(PAST, query, cursor, tx), _notifications)
 
     def past_async(
         self, *, tx: object = None, **wanted: Unpack[PastOptions]
@@ -267,7 +267,7 @@ class NotificationQueue:
         return (await self._app.backend_for_async(tx)).channel
 
 
-def _found(page: Notifications) -> Sequence[Notification]:
+def _notifications(page: Notifications) -> Sequence[Notification]:
     return page.notifications
 
 
@@ -299,7 +299,7 @@ def _change(
     )
 
 
-def _recorded(message_id: str, is_duplicate: bool, draft: Draft) -> Recorded:
+def _recorded_notification(message_id: str, is_duplicate: bool, draft: Draft) -> Recorded:
     assert draft.due_at is not None  # it is planned
     return Recorded(
         id=message_id,

@@ -108,7 +108,7 @@ class LocalBackend(Backend):
 
     def _publication(self, wanted: Publication) -> Work[list[Published]]:
         bus = self.broker.bus
-        publish = bus.publish(wanted.topic, wanted.drafts, node=wanted.node, makes_topic=True)
+        publish = bus.publish(wanted.topic, wanted.drafts, node=wanted.node, create_topic=True)
 
         def do(session: Session) -> list[Published]:
             for declared in wanted.subscriptions:

@@ -54,7 +54,7 @@ def _call(ask: Ask) -> Call[Any, Any]:
     return Call(
         path=ask.path,
         body=_record(ask.operation, ask.body),
-        query=_checked(ask.operation, ask.query),
+        query=_check_query(ask.operation, ask.query),
         only_new=ask.only_new,
         instant=moment_of,
         json_value=msgspec.json.decode,
@@ -75,7 +75,7 @@ def _answer(answer: Any) -> Any:
     return answer.answer if isinstance(answer, StatusAnswer) else answer
 
 
-def _checked(operation: Operation[Any], query: QueryRecord | None) -> QueryRecord | None:
+def _check_query(operation: Operation[Any], query: QueryRecord | None) -> QueryRecord | None:
     """Apply the same defaults and limits as HTTP decoding does."""
     if query is None:
         return None if operation.query is None else operation.query()

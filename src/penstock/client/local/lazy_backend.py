@@ -18,7 +18,7 @@ class LazyBackend:
         self._lock = threading.Lock()
         self._backend: Backend | None = None
         self._inherited: list[Backend] = []
-        reset = weakref.WeakMethod(self._forked)
+        reset = weakref.WeakMethod(self._drop_in_child)
         os.register_at_fork(after_in_child=lambda: (reset() or _nothing)())
 
     @property
@@ -56,7 +56,7 @@ class LazyBackend:
         if backend is not None:
             backend.close()
 
-    def _forked(self) -> None:
+    def _drop_in_child(self) -> None:
         """In the child: drop the backend, whose threads exist only in the parent.
 
         The parent's backend is neither used nor closed: closing it would end the parent's

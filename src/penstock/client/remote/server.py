@@ -121,7 +121,7 @@ class Remote:
         is_safe = all(draft.dedup_key is not None for draft in drafts)
         body = {"messages": drafts}
         answer = self._exchange(messages.SEND_BATCH, {"queue": queue}, body, is_safe=is_safe)
-        return _each(answer.results, Sent)
+        return _results_of_parts(answer.results, Sent)
 
     def claim(self, queue: str, **options: Unpack[ClaimOptions]) -> list[ClaimedMessage]:
         """Claim messages; waits up to `wait_ms` for the first, by default as the queue is set.
@@ -138,7 +138,7 @@ class Remote:
         """Complete messages and claim the next ones in one round trip."""
         wanted = Claim(complete=list(receipts), **options)
         claimed: _Claimed = self._claim(_CLAIM, queue, wanted)
-        return _each(claimed.completed, Acted), claimed.messages
+        return _results_of_parts(claimed.completed, Acted), claimed.messages
 
     def complete_and_claim_raw(
         self, queue: str, receipts: Sequence[str], **options: Unpack[ClaimOptions]
@@ -146,7 +146,7 @@ class Remote:
         """The same for workers: bodies stay undecoded."""
         wanted = Claim(complete=list(receipts), **options)
         claimed: _RawClaimed = self._claim(_CLAIM_RAW, queue, wanted)
-        return _each(claimed.completed, Acted), claimed.messages
+        return _results_of_parts(claimed.completed, Acted), claimed.messages
 
     def _claim(self, operation: Operation[Any], queue: str, wanted: Claim) -> Any:
         wait_ms = DEFAULT_LIMITS.max_wait_ms if wanted.wait_ms is None else wanted.wait_ms
@@ -216,7 +216,7 @@ class Remote:
     def act_batch(self, acts: Sequence[BatchAct]) -> list[ActResult]:
         """Act in one transaction; returns a result or an error for each act, in order."""
         answer = self._exchange(leases.ACT_BATCH, {}, Acts(list(acts)))
-        return _each(answer.results, Acted)
+        return _results_of_parts(answer.results, Acted)
 
     def stats(self) -> Stats:
         return self._transport.request(overview.STATS)
@@ -233,7 +233,7 @@ class Remote:
             return None
 
 
-def _each(answers: list[Any], kind: type[A]) -> list[A | PenstockError]:
+def _results_of_parts(answers: list[Any], kind: type[A]) -> list[A | PenstockError]:
     """The server's answer to each part of a batch: a result or an error."""
     results: list[A | PenstockError] = []
     for answer in answers:

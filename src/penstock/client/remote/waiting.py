@@ -67,7 +67,7 @@ class LongPolls:
         with self._changed:
             self._is_stopped = True
             self._changed.notify_all()
-        self._give_back(self.take())
+        self._release(self.take())
 
     def _wait(self, queue: str) -> None:
         while True:
@@ -78,7 +78,7 @@ class LongPolls:
                     return
             messages = self._claim(queue, idle)
             if messages and not self._hand_over(messages):
-                self._give_back(messages)
+                self._release(messages)
 
     def _claim(self, queue: str, idle: IdleWorker) -> list[RawMessage]:
         try:
@@ -107,7 +107,7 @@ class LongPolls:
         self._callback()
         return True
 
-    def _give_back(self, messages: Sequence[RawMessage]) -> None:
+    def _release(self, messages: Sequence[RawMessage]) -> None:
         for message in messages:
             try:
                 self._remote.act(message.receipt, Verb.RELEASE)

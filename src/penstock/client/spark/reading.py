@@ -42,10 +42,10 @@ class Reader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         options = self._choices
-        with closing(opened(options)) as broker:
+        with closing(open_store(options)) as broker:
             if options.table == MESSAGES:
-                there = broker.store.read(lambda s: s.archive.message_nos()).result()
-                return [] if there is None else parts(ALL_DAYS, there, options)
+                first_and_last = broker.store.read(lambda s: s.archive.message_nos()).result()
+                return [] if first_and_last is None else parts(ALL_DAYS, first_and_last, options)
             position = broker.store.read(lambda s: s.archive.position(without=())).result()
         found: list[RowRange] = []
         for (source, day), last_no in position.cut.items():
@@ -81,7 +81,7 @@ def batches(options: SparkOptions, part: RowRange) -> Iterator[pa.RecordBatch]:
     schema = to_arrow_schema(schema_of(table))
     instant = [column.name for column in table.columns].index(table.instant)
     after = part.rows.from_no - 1
-    with closing(opened(options)) as broker:
+    with closing(open_store(options)) as broker:
         while after < part.rows.to_no:
             left = Range(after + 1, part.rows.to_no)
             rows = _page(broker, options, part.day, left)
@@ -91,7 +91,7 @@ def batches(options: SparkOptions, part: RowRange) -> Iterator[pa.RecordBatch]:
             after = rows[-1][0]
 
 
-def opened(options: SparkOptions) -> Broker:
+def open_store(options: SparkOptions) -> Broker:
     """Open the store; raises InvalidRequest instead of creating a missing file."""
     settings = Settings(store=StoreSettings(url=options.url))
     path = settings.sqlite_path
@@ -104,14 +104,14 @@ def _page(broker: Broker, options: SparkOptions, day: int, rows: Range) -> list[
     limit, now = options.page_rows, broker.clock.now()
     source, is_bodies = source_of(options), options.table == lake.BODIES.name
 
-    def live(session: Session) -> list[LakeRow]:
+    def read_live(session: Session) -> list[LakeRow]:
         return session.archive.live_page(rows, limit=limit, taken_at=now)
 
-    def past(session: Session) -> list[LakeRow]:
+    def read_history(session: Session) -> list[LakeRow]:
         page = session.archive.page(source, day, rows, limit=limit, with_bodies=is_bodies)
         return page.contents if is_bodies else page.rows
 
-    what = live if options.table == MESSAGES else past
+    what = read_live if options.table == MESSAGES else read_history
     return broker.store.read(what).result()
 
 

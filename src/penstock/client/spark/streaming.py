@@ -13,14 +13,14 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
 from penstock.client.spark.options import LATEST, SparkOptions
-from penstock.client.spark.reading import RowRange, batches, opened, parts, source_of
+from penstock.client.spark.reading import RowRange, batches, open_store, parts, source_of
 from penstock.domain.lake.layout import Range
 from penstock.domain.lake.progress import Cut, Place, VisibleRanges, is_over
 from penstock.domain.limits import DAY
 from penstock.ports.store import Store
 from penstock.wiring.broker import Broker
 
-LOOKS = 20
+CHECKS = 20
 Offset = dict[str, int]  # by day: the last number read
 
 
@@ -47,9 +47,9 @@ class StreamReader(DataSourceStreamReader):
         return ReadMaxRows(self._choices.max_rows)
 
     def latestOffset(self, start: dict, limit: ReadLimit) -> dict:  # type: ignore[type-arg]
-        latest = _joined(start, self._latest())
+        latest = _join(start, self._latest())
         if isinstance(limit, ReadMaxRows):
-            return _capped(start, latest, limit.max_rows)
+            return _cap(start, latest, limit.max_rows)
         return latest
 
     def reportLatestOffset(self) -> dict | None:  # type: ignore[type-arg]
@@ -75,7 +75,7 @@ class StreamReader(DataSourceStreamReader):
     def _latest(self) -> Offset:
         """The offset up to which every row is resolved; the rest waits for the next batch."""
         over = frozenset(self._over)
-        for _ in range(LOOKS):
+        for _ in range(CHECKS):
             position = self._store().read(lambda s: s.archive.position(without=over)).result()
             cut = self._visible.observe(position.cut, position.writers)
             if cut is not None:
@@ -97,17 +97,17 @@ class StreamReader(DataSourceStreamReader):
 
     def _store(self) -> Store:
         if self._broker is None:
-            self._broker = opened(self._choices)
+            self._broker = open_store(self._choices)
         return self._broker.store
 
 
-def _joined(start: Offset, latest: Offset) -> Offset:
+def _join(start: Offset, latest: Offset) -> Offset:
     """Never backwards: a restarted stream may know less than its checkpoint."""
     days = start.keys() | latest.keys()
     return {day: max(start.get(day, 0), latest.get(day, 0)) for day in days}
 
 
-def _capped(start: Offset, latest: Offset, most: int) -> Offset:
+def _cap(start: Offset, latest: Offset, most: int) -> Offset:
     """Cap the batch, oldest days first."""
     end = dict(start)
     for day in sorted(latest, key=int):

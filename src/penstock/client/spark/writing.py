@@ -16,6 +16,7 @@ from pyspark.sql.types import LongType, StringType, StructType
 
 from penstock.client.app import Penstock
 from penstock.client.spark.options import SparkOptions
+from penstock.domain.chunks import chunks
 from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.domain.message.draft import Draft
 
@@ -77,14 +78,13 @@ def refuse_unfit(options: SparkOptions, schema: StructType) -> None:
             )
 
 
-def _chunks(rows: Sequence[Row], options: SparkOptions) -> Iterator[tuple[str, list[Draft]]]:
+def _chunks(rows: Sequence[Row], options: SparkOptions) -> Iterator[tuple[str, Sequence[Draft]]]:
     """Batches by queue, in the order of the rows."""
     for queue, group in groupby(rows, key=lambda row: row.get("queue") or options.queue):
         if not isinstance(queue, str):
             raise InvalidRequest("a row has no queue, and the option queue is not set")
         drafts = [draft_of(row, options) for row in group]
-        for first in range(0, len(drafts), options.batch_rows):
-            yield queue, drafts[first : first + options.batch_rows]
+        yield from ((queue, chunk) for chunk in chunks(drafts, options.batch_rows))
 
 
 def draft_of(row: Row, options: SparkOptions) -> Draft:

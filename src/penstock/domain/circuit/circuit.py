@@ -14,7 +14,7 @@ other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import lru_cache
 
@@ -30,8 +30,6 @@ _WAIT_MS = (2 * SECOND, 2 * MINUTE)  # shortest and longest wait of a job before
 _TICK_LATE_MS = SECOND  # how late a duty may be
 _BEHIND_MS = 5 * SECOND  # … and a job that failed waits this much longer than the others
 _BLANKS = "".join(map(chr, range(33)))  # the characters that gateleen trims
-
-Entries = Mapping[str, int]  # by request id: the instant of the latest attempt
 
 
 class CircuitState(StrEnum):
@@ -89,13 +87,6 @@ class Reported(msgspec.Struct, frozen=True):
     request_id: str
     outcome: RequestOutcome | None
     took_ms: int = 0
-
-
-class CircuitOutcomes(msgspec.Struct, frozen=True):
-    """The outcomes in the window.  An id that failed and then succeeded is in both."""
-
-    success: Entries = {}
-    failure: Entries = {}
 
 
 class OutcomeCounts(msgspec.Struct, frozen=True):
@@ -176,27 +167,6 @@ def retry_ms(settings: BreakerSettings) -> int:
     return (min(task.interval_ms, longest) if task.enabled else longest) + _BEHIND_MS
 
 
-def note(
-    samples: CircuitOutcomes, request_id: str, outcome: RequestOutcome, *, now: int
-) -> CircuitOutcomes:
-    """A new attempt replaces an older one of the same request with the same outcome."""
-    if outcome is RequestOutcome.SUCCESS:
-        return CircuitOutcomes({**samples.success, request_id: now}, samples.failure)
-    return CircuitOutcomes(samples.success, {**samples.failure, request_id: now})
-
-
-def tally(samples: CircuitOutcomes, settings: BreakerSettings, *, now: int) -> OutcomeCounts:
-    """Count the outcomes in the window, its older edge included."""
-    since = now - settings.entries_max_age_ms
-    return OutcomeCounts(_within(samples.success, since), _within(samples.failure, since))
-
-
-def trim(samples: CircuitOutcomes, settings: BreakerSettings) -> CircuitOutcomes:
-    """Keep only the latest successes and failures."""
-    most = settings.max_queue_sample_count
-    return CircuitOutcomes(_latest(samples.success, most), _latest(samples.failure, most))
-
-
 def judge(
     circuit: Circuit, found: OutcomeCounts, settings: BreakerSettings, *, now: int
 ) -> Circuit:
@@ -205,7 +175,7 @@ def judge(
     is_enough = found.total >= settings.min_queue_sample_count
     is_bad = found.fail_ratio >= settings.error_threshold_percentage
     if circuit.state is CircuitState.CLOSED and is_enough and is_bad:
-        return _opened(judged, now=now, reopened=0)
+        return _open(judged, now=now, reopened=0)
     return judged
 
 
@@ -225,7 +195,7 @@ def conclude_probe(circuit: Circuit, outcome: RequestOutcome, *, now: int) -> Ci
         return circuit
     if outcome is RequestOutcome.SUCCESS:
         return close(circuit)
-    return _opened(circuit, now=now, reopened=circuit.reopened + 1)
+    return _open(circuit, now=now, reopened=circuit.reopened + 1)
 
 
 def half_open(circuit: Circuit, settings: BreakerSettings, *, now: int) -> Circuit:
@@ -234,7 +204,7 @@ def half_open(circuit: Circuit, settings: BreakerSettings, *, now: int) -> Circu
         return circuit
     if circuit.opened_at is not None and now < circuit.opened_at + open_ms(circuit, settings):
         return circuit
-    return _changed(circuit, CircuitState.HALF_OPEN)
+    return _change_state(circuit, CircuitState.HALF_OPEN)
 
 
 def open_ms(circuit: Circuit, settings: BreakerSettings) -> int:
@@ -250,27 +220,13 @@ def open_ms(circuit: Circuit, settings: BreakerSettings) -> int:
 
 def close(circuit: Circuit) -> Circuit:
     """Close it: its outcomes are forgotten, and its queues wait for their release."""
-    closed = _changed(circuit, CircuitState.CLOSED)
+    closed = _change_state(circuit, CircuitState.CLOSED)
     return replace(closed, fail_ratio=0, opened_at=None, reopened=0, is_forced=False)
 
 
 def force_open(circuit: Circuit, *, now: int) -> Circuit:
     """Open it for an operator: it stays open until an operator closes it."""
-    return replace(_opened(circuit, now=now, reopened=0), is_forced=True)
-
-
-def next_probe(held: Iterable[HeldQueue], *, now: int) -> tuple[HeldQueue | None, list[HeldQueue]]:
-    """Pick the queue that has waited longest for a probe, and move it to the end."""
-    line = sorted(held, key=lambda one: (one.at, one.queue))
-    if not line:
-        return None, []
-    first, *others = line
-    return first, [*others, HeldQueue(first.queue, now)]
-
-
-def in_order(held: Iterable[HeldQueue]) -> list[str]:
-    """The order in which the queues are released after their circuit closes."""
-    return [one.queue for one in sorted(held, key=lambda one: (one.at, one.queue))]
+    return replace(_open(circuit, now=now, reopened=0), is_forced=True)
 
 
 def count_released(settings: BreakerSettings, *, tick: int) -> int:
@@ -315,23 +271,12 @@ def _unless_slow(took_ms: int, settings: BreakerSettings) -> RequestOutcome:
     return RequestOutcome.FAILURE if is_slow else RequestOutcome.SUCCESS
 
 
-def _opened(circuit: Circuit, *, now: int, reopened: int) -> Circuit:
-    return replace(_changed(circuit, CircuitState.OPEN), opened_at=now, reopened=reopened)
+def _open(circuit: Circuit, *, now: int, reopened: int) -> Circuit:
+    return replace(_change_state(circuit, CircuitState.OPEN), opened_at=now, reopened=reopened)
 
 
-def _changed(circuit: Circuit, state: CircuitState) -> Circuit:
+def _change_state(circuit: Circuit, state: CircuitState) -> Circuit:
     return replace(circuit, state=state, generation=circuit.generation + 1, probe_until=0)
-
-
-def _within(entries: Entries, since: int) -> int:
-    return sum(at >= since for at in entries.values())
-
-
-def _latest(entries: Entries, most: int) -> Entries:
-    if len(entries) <= most:
-        return entries
-    ordered = sorted(entries.items(), key=lambda entry: (entry[1], entry[0]))
-    return dict(ordered[len(ordered) - most :])
 
 
 def _is_zero(text: str) -> bool:

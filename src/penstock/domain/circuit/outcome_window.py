@@ -76,18 +76,18 @@ class OutcomeWindows(msgspec.Struct, frozen=True):
 
 
 def note_all(
-    circuit: Circuit, lines: OutcomeWindows, batch: Batch, settings: BreakerSettings, *, now: int
+    circuit: Circuit, windows: OutcomeWindows, batch: Batch, settings: BreakerSettings, *, now: int
 ) -> tuple[Circuit, int | None]:
     """Return the changed circuit, and the index of the outcome that opened it, if any."""
     opened_by = None
     for i, (request_id, outcome) in enumerate(batch):
-        lines.of(outcome).note(request_id, now=now)
-        judged = circuits.judge(circuit, lines.tally, settings, now=now)
+        windows.of(outcome).note(request_id, now=now)
+        judged = circuits.judge(circuit, windows.tally, settings, now=now)
         if judged.state is CircuitState.OPEN and circuit.state is CircuitState.CLOSED:
             opened_by = i
         circuit = judged
-        lines.success.trim(settings.max_queue_sample_count)
-        lines.failure.trim(settings.max_queue_sample_count)
+        windows.success.trim(settings.max_queue_sample_count)
+        windows.failure.trim(settings.max_queue_sample_count)
     return circuit, opened_by
 
 
@@ -99,7 +99,7 @@ def max_removable(size: int, batch: int, most: int) -> int:
     return max(size + batch - most, 0)
 
 
-def sample_id(request_id: str) -> str:
+def stored_request_id(request_id: str) -> str:
     """The id as it is stored: shortened, and without characters that a store rejects."""
     text = request_id.encode("utf-8", "replace").decode().replace("\0", "")
     if len(text.encode()) <= MAX_ID_BYTES:

@@ -20,9 +20,9 @@ MAX_INT = 2**31 - 1  # gateleen's numbers have 32 bits
 CircuitCheck = Annotated[bool, about("Hold back the requests of open circuits.")]
 StatisticsUpdate = Annotated[bool, about("Count the outcomes of requests.")]
 ErrorThreshold = Annotated[int, about("The share of failures that opens a circuit, in percent.")]
-EntriesMaxAge = Annotated[int, about("The age at which a sample no longer counts.")]
-MinSamples = Annotated[int, about("A circuit with fewer samples does not open.")]
-MaxSamples = Annotated[int, about("How many samples of each outcome are kept.")]
+EntriesMaxAge = Annotated[int, about("The age at which an outcome no longer counts.")]
+MinSamples = Annotated[int, about("A circuit with fewer outcomes does not open.")]
+MaxSamples = Annotated[int, about("How many successes, and how many failures, are kept.")]
 MinOpen = Annotated[int, about("The minimum time that a circuit stays open.")]
 OpenGrowth = Annotated[
     float, about("Growth factor of the time a circuit stays open, per failed probe.")

@@ -4,7 +4,7 @@ A slot is one request under way.  A route may take another slot while it has few
 of the slots that stay free beyond a reserve (the dynamic threshold by which switches share
 buffers):
 
-    mine + 1 <= share * (free - reserve)
+    own + 1 <= share * (free - reserve)
 
 Of 200 slots, with a share of 4, one busy route takes 144, and the next one may take 29 of those
 that are left.  The reserve is for routes without a request under way: each of them may take one
@@ -21,9 +21,9 @@ import msgspec
 
 from penstock.domain.limits import SECOND
 
-PATIENCE_MS = 10 * SECOND  # a request without an answer for this long is slow
-WIDE = 4.0
-NARROW = 0.25
+SLOW_AFTER_MS = 10 * SECOND  # a request without an answer for this long is slow
+FULL_SHARE = 4.0
+SLOW_SHARE = 0.25
 _RESERVE = 10  # one slot in this many
 _WEIGHT = 1 / 16  # of the latest request that ended, in the slowness of its route
 _FORGOTTEN = 0.01
@@ -38,16 +38,16 @@ class _Load(msgspec.Struct):
 
     @property
     def share(self) -> float:
-        return WIDE + (NARROW - WIDE) * max(self.hanging, self.slowness)
+        return FULL_SHARE + (SLOW_SHARE - FULL_SHARE) * max(self.hanging, self.slowness)
 
 
 _IDLE = _Load()
 
 
 class Bulkhead:
-    def __init__(self, places: int) -> None:
-        self._places = places
-        self._reserve = max(1, places // _RESERVE)
+    def __init__(self, slots: int) -> None:
+        self._slots = slots
+        self._reserve = max(1, slots // _RESERVE)
         self._loads: dict[str, _Load] = {}
         self._routes: dict[int, str] = {}  # by request
         self._now = 0
@@ -64,7 +64,7 @@ class Bulkhead:
             else:
                 load.hanging = 0.0
 
-    def room(
+    def free_slots(
         self, route: str, *, limit: int | None, is_shared: bool, wanted: int = 0, total: int = 0
     ) -> int:
         """How many more requests the route may begin.
@@ -73,20 +73,20 @@ class Bulkhead:
         taken, by this route and by all routes.
         """
         load = self._loads.get(route, _IDLE)
-        mine = wanted + len(load.slow_at)
-        room = free = self._places - len(self._routes) - total
+        own = wanted + len(load.slow_at)
+        free_slots = free = self._slots - len(self._routes) - total
         if is_shared:
-            room = int((load.share * (free + 1 - self._reserve) - mine) // (1 + load.share))
-            if mine == 0:
-                room = max(room, 1)
+            free_slots = int((load.share * (free + 1 - self._reserve) - own) // (1 + load.share))
+            if own == 0:
+                free_slots = max(free_slots, 1)
         if limit is not None:
-            room = min(room, limit - mine)
-        return max(0, min(room, free))
+            free_slots = min(free_slots, limit - own)
+        return max(0, min(free_slots, free))
 
     def enter(self, request: int, route: str, *, timeout_ms: int) -> None:
         load = self._loads.setdefault(route, _Load())
-        # A request with a short timeout would end before PATIENCE_MS makes it slow.
-        load.slow_at[request] = self._now + min(PATIENCE_MS, timeout_ms // 2)
+        # A request with a short timeout would end before SLOW_AFTER_MS makes it slow.
+        load.slow_at[request] = self._now + min(SLOW_AFTER_MS, timeout_ms // 2)
         self._routes[request] = route
 
     def leave(self, request: int, *, is_ended: bool) -> None:

@@ -37,8 +37,8 @@ SETTINGS = (
 # false openings; fast detection.
 RANKING = ("unsafe", "missed", "false_opens", "detection_ms")
 USUAL_THRESHOLD = 80  # gateleen's recommendation if there is no history: not too aggressive
-NONE = "No calls to any route in this period."
-HOW = (
+NO_DATA = "No calls to any route in this period."
+HOW_TO_REPLAY = (
     "set pipeline.breaker_max_age_ms and the other pipeline.breaker_… settings to their values, "
     "and run the pipeline again"
 )
@@ -79,7 +79,7 @@ def breaker(
         if one is not None
     ]
     if not found:
-        return [NONE], None, []
+        return [NO_DATA], None, []
     return _sentences(found), _chart(found), [_advice(route, one) for route, one in found]
 
 
@@ -139,7 +139,7 @@ def _gain(one: BacktestFigure) -> str | None:
 
 
 def _advice(route: str, one: Comparison) -> Advice:
-    return one.advice(route, figures(one), same="These settings are in force.", how=HOW)
+    return one.advice(route, figures(one), same="These settings are in force.", how=HOW_TO_REPLAY)
 
 
 def _chart(found: list[tuple[str, Comparison]]) -> Chart | None:

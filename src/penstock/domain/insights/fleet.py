@@ -20,8 +20,8 @@ from penstock.domain.insights.replays import UNKNOWN_GAIN, Comparison, ReplayRul
 from penstock.domain.insights.wording import count_phrase, duration, join_names, number, percent
 
 SETTINGS = ("samples_needed", "backlog_goal_s", "most_up")
-NONE = "No messages were processed in this period."
-HOW = (
+NO_DATA = "No messages were processed in this period."
+HOW_TO_REPLAY = (
     "set pipeline.backtest_profile_goal_s and the other pipeline.backtest_profile_… settings to "
     "their values, and run the pipeline again"
 )
@@ -69,7 +69,7 @@ def fleet(
         known += [(name, one) for name, one in named if one is not None]
     found.sort(key=lambda one: one[0])
     if not found and not unknown:
-        return [NONE], None, []
+        return [NO_DATA], None, []
     sentences = _sentences(_by_gain(found) + _by_gain(unknown))
     skipped = [one.target for one in in_force or () if one.settings is None]
     if skipped:
@@ -146,7 +146,7 @@ def figures(one: Comparison) -> list[BacktestFigure]:
 
 
 def _advice(target: str, one: Comparison) -> Advice:
-    return one.advice(target, figures(one), same="This profile is in force.", how=HOW)
+    return one.advice(target, figures(one), same="This profile is in force.", how=HOW_TO_REPLAY)
 
 
 def _chart(found: NamedComparisons) -> Chart | None:

@@ -9,7 +9,7 @@ from penstock.domain.insights.answer import Chart, SourceTable, Unit, bars
 from penstock.domain.insights.wording import count_phrase, duration, instant, join_names, number
 from penstock.domain.limits import MINUTE
 
-NONE = "No outages in this period."
+NO_DATA = "No outages in this period."
 _COLUMNS = (
     "route", "from_at", "to_at", "queue", "tenant", "late", "dead", "late_ms", "late_max_ms",
 )  # fmt: skip
@@ -43,8 +43,8 @@ def outage(table: SourceTable) -> tuple[list[str], Chart | None]:
         late_ms += row["late_ms"] or 0
         worst = max(worst, row["late_max_ms"] or 0)
     if not by_route:
-        return [NONE], None
-    sentences = _what(_longest(by_route))
+        return [NO_DATA], None
+    sentences = _describe_periods(_longest(by_route))
     late, dead = (sum(getattr(one, name) for one in costs.values()) for name in ("late", "dead"))
     if not late + dead:
         return [*sentences, "No message was late or died because of it."], None
@@ -55,7 +55,7 @@ def outage(table: SourceTable) -> tuple[list[str], Chart | None]:
         )
     if dead:
         sentences.append(f"{count_phrase(dead, 'message')} died.")
-    return sentences + _where(costs), _chart(costs)
+    return sentences + _describe_losses(costs), _chart(costs)
 
 
 def merge_periods(periods: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -75,7 +75,7 @@ def _longest(by_route: Mapping[str, Iterable[tuple[int, int]]]) -> list[tuple[st
     return sorted(found, key=lambda one: (one[1] - one[2], one))
 
 
-def _what(periods: list[tuple[str, int, int]]) -> list[str]:
+def _describe_periods(periods: list[tuple[str, int, int]]) -> list[str]:
     longest = [
         f"{route} for {duration(to_at - from_at)} from {instant(from_at)}"
         for route, from_at, to_at in periods[:3]
@@ -86,7 +86,7 @@ def _what(periods: list[tuple[str, int, int]]) -> list[str]:
     return [f"{number(len(periods))} outages: {join_names([*longest, *more], most=3)}."]
 
 
-def _where(costs: Mapping[_Key, _Cost]) -> list[str]:
+def _describe_losses(costs: Mapping[_Key, _Cost]) -> list[str]:
     sentences = []
     for place, name in enumerate(("queue", "tenant")):
         ranked = [f"{key} ({_cost(one)})" for key, one in _ranked(costs, place)]

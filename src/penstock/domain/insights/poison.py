@@ -22,7 +22,7 @@ from penstock.domain.insights.answer import (
 )
 from penstock.domain.insights.wording import count_phrase, number, percent, shorten
 
-NONE = "No poison kinds in this period."
+NO_DATA = "No poison kinds in this period."
 NO_RELEASES = (
     "Start workers with --label release=VERSION to see since which release a kind is poison."
 )
@@ -35,7 +35,7 @@ _Key = tuple[Any, Any]  # queue, kind
 def poison(kinds: SourceTable, releases: SourceTable) -> tuple[list[str], Chart | None]:
     days, worst = _worst(kinds)
     if not worst:
-        return [NONE], None
+        return [NO_DATA], None
     named = worst[:MAX_NAMED]
     columns = (*_COUNTS, "failing_ratio", "crashes", "common_error")
     rows = group_by(_rows_of(kinds, named, *columns), *_KIND)

@@ -15,7 +15,7 @@ from penstock.domain.insights.answer import (
 )
 from penstock.domain.insights.wording import count_phrase, duration, number, percent
 
-NONE = (
+NO_DATA = (
     "No queue starves another: no message that a registered worker claimed waited longer than its "
     "target in this period."
 )
@@ -27,7 +27,7 @@ _COLUMNS = (
     "by_queue", "by_tenant", "share", "rank",
 )  # fmt: skip
 
-_Who = tuple[Any, Any]  # queue, tenant
+_QueueAndTenant = tuple[Any, Any]  # queue, tenant
 
 
 class _Victim:
@@ -35,11 +35,11 @@ class _Victim:
 
     __slots__ = ("_by", "_own", "late", "limit_ms", "wait_max_ms", "who")
 
-    def __init__(self, who: _Who) -> None:
+    def __init__(self, who: _QueueAndTenant) -> None:
         self.who = who
         self.late = self.limit_ms = self.wait_max_ms = 0
         self._own = 0.0
-        self._by: dict[_Who, float] = {}
+        self._by: dict[_QueueAndTenant, float] = {}
 
     def add(self, row: Row) -> None:
         if row["rank"] == 1:  # every day has a row for each of those with the largest shares
@@ -51,13 +51,13 @@ class _Victim:
         self.wait_max_ms = max(self.wait_max_ms, row["wait_max_ms"] or 0)
 
     @property
-    def by(self) -> _Who:
-        """Who had the largest share of the working time."""
+    def main_cause(self) -> _QueueAndTenant:
+        """The queue and tenant with the largest share of the working time."""
         return max(self._by, key=lambda who: (self._by[who], str(who)))
 
     @property
     def share(self) -> float:
-        return self._by[self.by] / (self.late or 1)
+        return self._by[self.main_cause] / (self.late or 1)
 
     @property
     def own_share(self) -> float:
@@ -70,7 +70,7 @@ def starvation(table: SourceTable) -> tuple[list[str], Chart | None]:
         who = row["queue"], row["tenant"]
         found.setdefault((row["pool"], *who), _Victim(who)).add(row)
     if not found:
-        return [NONE], None
+        return [NO_DATA], None
     victims = [found[key] for key in sorted(found, key=lambda key: (-found[key].late, str(key)))]
     sentences = [_sentence(one) for one in victims[:MAX_NAMED]]
     if len(victims) > MAX_NAMED:
@@ -78,7 +78,7 @@ def starvation(table: SourceTable) -> tuple[list[str], Chart | None]:
         sentences.append(more)
     values = [
         (
-            f"{_named(*one.who)} ← {_named(*one.by)}",
+            f"{_named(*one.who)} ← {_named(*one.main_cause)}",
             (round(100 * one.share, 1), round(100 * one.own_share, 1)),
         )
         for one in victims[:MAX_DRAWN]
@@ -88,7 +88,7 @@ def starvation(table: SourceTable) -> tuple[list[str], Chart | None]:
 
 
 def _sentence(one: _Victim) -> str:
-    victim, other = _named(*one.who), _named(*one.by)
+    victim, other = _named(*one.who), _named(*one.main_cause)
     share, own = one.share, one.own_share
     waited = (
         f"{count_phrase(one.late, 'message')} of {victim} waited longer than "

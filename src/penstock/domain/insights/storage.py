@@ -15,7 +15,7 @@ from penstock.domain.limits import DAY
 
 ALL = "*"  # the row for all queues together
 MAX_AHEAD = 28  # days of the forecast that are drawn
-NONE = "No messages in this period."
+NO_DATA = "No messages in this period."
 ESTIMATE = "This counts the bodies of live messages; history, indexes and logs come on top."
 _COLUMNS = (
     "queue", "payload", "stored_end", "storage_bytes", "backlog_growth", "days_until_full",
@@ -27,7 +27,7 @@ def storage(table: SourceTable, disk: Disk | None = None) -> tuple[list[str], Ch
     """`disk`: that of the store now; None: not known."""
     together = sorted(table.rows(*_COLUMNS, queue=[ALL]), key=lambda row: str(row["dt"]))
     if not together:
-        return [NONE, *_now(disk)], None
+        return [NO_DATA, *_now(disk)], None
     last = together[-1]
     sentences = [*_full(last), *_growing(table, last)]
     sentences += [_offline(last)] if last["days_offline"] is not None else []

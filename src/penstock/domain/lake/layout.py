@@ -155,7 +155,7 @@ ATTEMPTS = LakeTable(
 
 FACTS = LakeTable(
     name="facts",
-    meaning="events that do not concern a single message: circuits, workers, scaling",
+    meaning="facts about other things than messages: circuits, workers, scaling",
     number="fact_no",
     instant="at",
     columns=(

@@ -1,4 +1,4 @@
-"""When dedup keys that are held until an event, not for a time window, become free."""
+"""When dedup keys that are taken until an event, not for a time window, become free."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class MoveTask(msgspec.Struct, frozen=True):
     moved: int
     before_no: int  # messages from this place on arrived after the start
     credit: int
-    paced_at: int  # when the credit was last computed
+    credited_at: int  # when the credit was last computed
     started_at: int
     ended_at: int | None
     reason: str | None
@@ -90,10 +90,12 @@ def next_at(task: MoveTask, *, now: int) -> int:
 
 def advance(task: MoveTask, *, now: int, moved: int) -> MoveTask:
     """Account for a step that moved this many messages."""
-    bucket = Bucket(0, max(task.paced_at, now))
+    bucket = Bucket(0, max(task.credited_at, now))
     if task.max_per_second is not None:
         bucket = rates.spend(_bucket(task), _rate(task.max_per_second), moved, now=now)
-    return replace(task, moved=task.moved + moved, credit=bucket.credit, paced_at=bucket.paced_at)
+    return replace(
+        task, moved=task.moved + moved, credit=bucket.credit, credited_at=bucket.credited_at
+    )
 
 
 def complete(task: MoveTask, *, now: int) -> MoveTask:
@@ -136,7 +138,7 @@ def new_task(
         moved=0,
         before_no=before_no,
         credit=0 if max_per_second is None else SECOND,  # enough for one message
-        paced_at=now,
+        credited_at=now,
         started_at=now,
         ended_at=None,
         reason=None,
@@ -151,7 +153,7 @@ def _rate(max_per_second: int) -> Rate:
 
 
 def _bucket(task: MoveTask) -> Bucket:
-    return Bucket(task.credit, task.paced_at)
+    return Bucket(task.credit, task.credited_at)
 
 
 def _running(task: MoveTask) -> MoveTask:

@@ -13,7 +13,7 @@ from penstock.domain.message import lifecycle, transfer
 from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.queue.queue import Queue
 
-SHOWN = (State.READY, State.WAITING, State.LEASED, State.DEAD)
+BROWSABLE = (State.READY, State.WAITING, State.LEASED, State.DEAD)
 
 
 def count_fitting(sizes: Iterable[int], max_bytes: int) -> int:
@@ -27,7 +27,7 @@ def count_fitting(sizes: Iterable[int], max_bytes: int) -> int:
     return count
 
 
-class Pick(msgspec.Struct, frozen=True, kw_only=True):
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
     """All given fields must match; `sent_from <= sent_at < sent_before`."""
 
     state: State = State.READY
@@ -40,7 +40,7 @@ class Pick(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_everything(self) -> bool:
-        return self == Pick(state=self.state)
+        return self == Selection(state=self.state)
 
 
 class BulkAct(StrEnum):
@@ -52,7 +52,7 @@ class BulkAct(StrEnum):
 
 
 # The states that each act applies to; other messages are refused one by one.
-TAKES: dict[BulkAct, frozenset[State]] = {
+STATES_OF: dict[BulkAct, frozenset[State]] = {
     BulkAct.COMPLETE: lifecycle.QUEUED,
     BulkAct.CANCEL: lifecycle.QUEUED | {State.DEAD},
     BulkAct.BURY: lifecycle.QUEUED,
@@ -65,7 +65,7 @@ TAKES: dict[BulkAct, frozenset[State]] = {
 ENDS_RUNNING = frozenset({BulkAct.CANCEL, BulkAct.BURY})
 
 
-class BulkOrder(msgspec.Struct, frozen=True, kw_only=True):
+class BulkRequest(msgspec.Struct, frozen=True, kw_only=True):
     """An operator's act on many messages."""
 
     act: BulkAct
@@ -74,34 +74,38 @@ class BulkOrder(msgspec.Struct, frozen=True, kw_only=True):
     is_running_ok: bool = False  # cancel, bury: also leased messages
 
 
-def check_order(order: BulkOrder, state: State | None) -> BulkOrder:
+def check_request(request: BulkRequest, state: State | None) -> BulkRequest:
     """Raises InvalidRequest; `state`: of the selected messages, if known."""
-    if (order.due_at is None) is (order.act is BulkAct.RESCHEDULE):
+    if (request.due_at is None) is (request.act is BulkAct.RESCHEDULE):
         raise InvalidRequest("due_at and delay_ms belong to reschedule, which needs one of them")
-    if order.reason is not None and order.act in (BulkAct.REDRIVE, BulkAct.RESCHEDULE):
-        raise InvalidRequest(f"{order.act} does not take a reason")
-    if order.is_running_ok and order.act not in ENDS_RUNNING:
-        raise InvalidRequest(f"{order.act} does not take is_running_ok; cancel and bury do")
-    running = {State.LEASED} if order.is_running_ok else set()
-    if state is not None and state not in TAKES[order.act] | running:
-        raise InvalidRequest(f"{order.act} is not for messages that are {state}")
-    return order
+    if request.reason is not None and request.act in (BulkAct.REDRIVE, BulkAct.RESCHEDULE):
+        raise InvalidRequest(f"{request.act} does not take a reason")
+    if request.is_running_ok and request.act not in ENDS_RUNNING:
+        raise InvalidRequest(f"{request.act} does not take is_running_ok; cancel and bury do")
+    running = {State.LEASED} if request.is_running_ok else set()
+    if state is not None and state not in STATES_OF[request.act] | running:
+        raise InvalidRequest(f"{request.act} is not for messages that are {state}")
+    return request
 
 
-def apply(order: BulkOrder, message: Message, home: Queue, *, now: int) -> Message:
+def apply(request: BulkRequest, message: Message, home: Queue, *, now: int) -> Message:
     """The message afterwards; raises WrongState.  A dead message returns to `home`."""
-    match order.act:
+    match request.act:
         case BulkAct.COMPLETE:
-            return lifecycle.complete_by_hand(message, reason=order.reason)
+            return lifecycle.complete_by_hand(message, reason=request.reason)
         case BulkAct.CANCEL:
-            return lifecycle.cancel(message, reason=order.reason, is_running_ok=order.is_running_ok)
+            return lifecycle.cancel(
+                message, reason=request.reason, is_running_ok=request.is_running_ok
+            )
         case BulkAct.BURY:
-            return lifecycle.bury(message, reason=order.reason, is_running_ok=order.is_running_ok)
+            return lifecycle.bury(
+                message, reason=request.reason, is_running_ok=request.is_running_ok
+            )
         case BulkAct.REDRIVE:
             return transfer.redrive(message, home, now=now)
         case BulkAct.RESCHEDULE:
-            assert order.due_at is not None
-            return lifecycle.reschedule(message, due_at=order.due_at, now=now)
+            assert request.due_at is not None
+            return lifecycle.reschedule(message, due_at=request.due_at, now=now)
 
 
 def place_of(message: Message) -> tuple[int, int, int, int]:

@@ -17,7 +17,7 @@ def redrive(message: Message, target: Queue, *, now: int) -> Message:
         message.state not in QUEUED or message.dead_from is None
     ):
         raise WrongState(f"message {message.id} is {message.state} and was not buried")
-    return replace(_moved(message, target, now=now), dead_from=None, reason=None)
+    return replace(_move(message, target, now=now), dead_from=None, reason=None)
 
 
 def move(message: Message, target: Queue, *, now: int) -> Message:
@@ -30,12 +30,12 @@ def move(message: Message, target: Queue, *, now: int) -> Message:
     if message.state is not State.READY:
         raise WrongState(f"message {message.id} is {message.state}; only a ready one can be moved")
     expires_at = expiry(target, now=now, wanted=message.expires_at)
-    return replace(_moved(message, target, now=now), expires_at=expires_at)
+    return replace(_move(message, target, now=now), expires_at=expires_at)
 
 
 def dead_letter(message: Message, target: Queue, *, now: int) -> Message:
     """A dead message as it is stored in the dead-letter queue."""
-    moved = _moved(message, target, now=now)
+    moved = _move(message, target, now=now)
     return replace(moved, dead_from=message.queue_no, reason=message.reason)
 
 
@@ -47,7 +47,7 @@ def expiry(queue: Queue, *, now: int, wanted: int | None = None) -> int | None:
     return kept if wanted is None else min(wanted, kept)
 
 
-def _moved(message: Message, target: Queue, *, now: int) -> Message:
+def _move(message: Message, target: Queue, *, now: int) -> Message:
     return replace(
         message,
         queue_no=target.queue_no,

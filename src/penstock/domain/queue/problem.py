@@ -7,11 +7,11 @@ from enum import StrEnum
 
 import msgspec
 
-from penstock.domain.delivery.bulkhead import PATIENCE_MS
+from penstock.domain.delivery.bulkhead import SLOW_AFTER_MS
 from penstock.domain.limits import MINUTE
 from penstock.domain.queue.queue import Counts, Queue
 
-HANGING_AFTER_MS = PATIENCE_MS  # a delivery without an answer for this long hangs
+HANGING_AFTER_MS = SLOW_AFTER_MS  # a delivery without an answer for this long hangs
 STUCK_AFTER_MS = 5 * MINUTE  # the next message may wait this long before the queue counts as stuck
 OLD_TRANSACTION_AFTER_MS = MINUTE
 OLD_TRANSACTION_AFTER = 100_000  # transactions since, if no time is known

@@ -27,7 +27,7 @@ class Rate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Bucket(msgspec.Struct, frozen=True):
     credit: int
-    paced_at: int  # when the credit was last computed
+    credited_at: int  # when the credit was last computed
 
 
 def check_rate(name: str, rate: Rate | None, *, most_burst: int) -> None:
@@ -44,7 +44,7 @@ def full(rate: Rate, *, now: int) -> Bucket:
 
 
 def credit(bucket: Bucket, rate: Rate, *, now: int) -> int:
-    earned = max(0, now - bucket.paced_at) * rate.limit
+    earned = max(0, now - bucket.credited_at) * rate.limit
     return min(bucket.credit + earned, rate.burst * rate.per_ms)
 
 
@@ -61,9 +61,9 @@ def available_at(bucket: Bucket, rate: Rate, count: int, *, now: int) -> int:
 
 def spend(bucket: Bucket, rate: Rate, count: int, *, now: int) -> Bucket:
     left = credit(bucket, rate, now=now) - count * rate.per_ms
-    return Bucket(left, max(bucket.paced_at, now))
+    return Bucket(left, max(bucket.credited_at, now))
 
 
 def full_at(bucket: Bucket, rate: Rate) -> int:
     """When the bucket is full."""
-    return available_at(bucket, rate, rate.burst, now=bucket.paced_at)
+    return available_at(bucket, rate, rate.burst, now=bucket.credited_at)

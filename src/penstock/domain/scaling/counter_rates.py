@@ -7,8 +7,8 @@ import msgspec
 _SHORTEST_MS = 500  # over a shorter time a rate is meaningless
 
 
-class Measured(msgspec.Struct, frozen=True):
-    counted: object  # the owner of the counters; a new owner starts over
+class CounterReading(msgspec.Struct, frozen=True):
+    counter_owner: object  # a new owner starts over
     at: int
     consumed: int
     sent: int
@@ -17,16 +17,16 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 def measure(
-    last: Measured | None, counted: object, *, consumed: int, sent: int, now: int
-) -> Measured:
+    last: CounterReading | None, counter_owner: object, *, consumed: int, sent: int, now: int
+) -> CounterReading:
     """The first reading has no rate yet."""
-    if last is None or last.counted != counted:
-        return Measured(counted, now, consumed, sent)
+    if last is None or last.counter_owner != counter_owner:
+        return CounterReading(counter_owner, now, consumed, sent)
     if now - last.at < _SHORTEST_MS:
         return last
     seconds = (now - last.at) / 1000
-    return Measured(
-        counted,
+    return CounterReading(
+        counter_owner,
         now,
         consumed,
         sent,

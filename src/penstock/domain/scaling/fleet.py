@@ -28,7 +28,7 @@ from penstock.domain.scaling.recommendation import MAX_REPLICAS, Profile
 
 DEFAULT = "default"  # the profile that must exist
 
-Words = Annotated[tuple[str, ...], Meta(min_length=1)]
+ArgumentList = Annotated[tuple[str, ...], Meta(min_length=1)]
 
 
 # ---- managers of the workers
@@ -59,8 +59,8 @@ class Processes(Spec, frozen=True, kw_only=True, tag="processes"):
 class CommandSpec(Spec, frozen=True, kw_only=True, tag="command"):
     """The user's programs, as argument lists with {fleet} {wanted} {current} {change} filled in."""
 
-    scale: Words
-    count: Words
+    scale: ArgumentList
+    count: ArgumentList
     timeout_ms: AtLeastOne = 30 * SECOND
 
 

@@ -15,7 +15,7 @@ import msgspec
 
 from penstock.domain.described import about
 from penstock.domain.scaling.fleet import Fleet
-from penstock.domain.scaling.governor import FleetNeed, Governed, govern
+from penstock.domain.scaling.governor import FleetNeed, GovernedChange, govern
 from penstock.domain.scaling.least_needed import RecentPeaks, least_needed, remember
 from penstock.domain.scaling.recommendation import (
     Inputs,
@@ -27,7 +27,7 @@ from penstock.domain.scaling.recommendation import (
     analyse,
 )
 
-FLAPPING = 3  # this many unexplained counts in a row are reported as trouble
+MAX_UNEXPLAINED_COUNTS = 3  # this many unexplained counts in a row are reported as trouble
 
 
 class Cause(StrEnum):
@@ -159,7 +159,7 @@ def record_shortage(state: FleetState) -> FleetState:
     return msgspec.structs.replace(state, missing_since=None, expected=None)
 
 
-def give_one(state: FleetState) -> tuple[FleetState, Decision]:
+def give_up_worker(state: FleetState) -> tuple[FleetState, Decision]:
     """Give up one worker for another fleet."""
     assert state.replicas is not None
     decision = _decision(FleetReading(replicas=state.replicas), Cause.MAKING_ROOM, change=-1)
@@ -222,7 +222,7 @@ def _desired(recommended: Recommendation, replicas: Replicas, state: FleetState)
 
 
 def _remember(
-    state: FleetState, decision: Decision, fleet: Fleet, governed: Governed
+    state: FleetState, decision: Decision, fleet: Fleet, governed: GovernedChange
 ) -> FleetState:
     is_new = governed.change or decision.is_made or state.wanted is None
     wanted = decision.wanted if is_new else state.wanted

@@ -70,7 +70,7 @@ class FleetStatus(msgspec.Struct, frozen=True, kw_only=True):
         return self.state.wanted
 
 
-class Note(msgspec.Struct, frozen=True):
+class NewFact(msgspec.Struct, frozen=True):
     """A fact to be recorded."""
 
     kind: str

@@ -45,23 +45,23 @@ class FleetNeed(msgspec.Struct, frozen=True, kw_only=True):
         return (self.total if self.desired is None else self.desired) / self.total
 
 
-class Governed(msgspec.Struct, frozen=True):
+class GovernedChange(msgspec.Struct, frozen=True):
     change: int
     bound: Bound | None = None  # None: as recommended
 
 
 def govern(
     change: int, *, total: int, least: int, most: int, others: Iterable[FleetNeed] = ()
-) -> Governed:
+) -> GovernedChange:
     if change > 0:
         return _up(change, total, least, most, all(other.is_served for other in others))
     if change < 0:
         return _down(-change, total, least)
     if total < least:
-        return Governed(least - total, Bound.BELOW_MINIMUM)
+        return GovernedChange(least - total, Bound.BELOW_MINIMUM)
     if total > most:
-        return Governed(most - total, Bound.ABOVE_MAXIMUM)
-    return Governed(0)
+        return GovernedChange(most - total, Bound.ABOVE_MAXIMUM)
+    return GovernedChange(0)
 
 
 def fleet_to_shrink(asking: FleetNeed, others: Iterable[FleetNeed]) -> FleetNeed | None:
@@ -76,19 +76,19 @@ def fleet_to_shrink(asking: FleetNeed, others: Iterable[FleetNeed]) -> FleetNeed
     return min(able, key=lambda other: (other.satisfaction, other.fleet), default=None)
 
 
-def _up(amount: int, total: int, least: int, most: int, are_others_served: bool) -> Governed:
+def _up(amount: int, total: int, least: int, most: int, are_others_served: bool) -> GovernedChange:
     if total > most:
-        return Governed(most - total, Bound.ABOVE_MAXIMUM)
+        return GovernedChange(most - total, Bound.ABOVE_MAXIMUM)
     if are_others_served:
         allowed = min(most - total, amount)
-        return Governed(allowed, None if allowed == amount else Bound.AT_MAXIMUM)
+        return GovernedChange(allowed, None if allowed == amount else Bound.AT_MAXIMUM)
     if total < least:
-        return Governed(least - total, Bound.BELOW_MINIMUM)
-    return Governed(max(least, total * 9 // 10) - total, Bound.OTHERS_FIRST)
+        return GovernedChange(least - total, Bound.BELOW_MINIMUM)
+    return GovernedChange(max(least, total * 9 // 10) - total, Bound.OTHERS_FIRST)
 
 
-def _down(amount: int, total: int, least: int) -> Governed:
+def _down(amount: int, total: int, least: int) -> GovernedChange:
     if total < least:
-        return Governed(least - total, Bound.BELOW_MINIMUM)
+        return GovernedChange(least - total, Bound.BELOW_MINIMUM)
     allowed = min(amount, total - least)
-    return Governed(-allowed, None if allowed == amount else Bound.AT_MINIMUM)
+    return GovernedChange(-allowed, None if allowed == amount else Bound.AT_MINIMUM)

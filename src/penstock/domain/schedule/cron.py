@@ -41,10 +41,10 @@ def instants(expression: str, zone: str, after: int) -> Iterator[int]:
     except CronSimError as error:
         text = expression[:100]
         raise InvalidRequest(f"{text!r} is not a cron expression: {error}") from None
-    return _behind(found, after)
+    return _instants_after(found, after)
 
 
-def _behind(found: Iterator[datetime], after: int) -> Iterator[int]:
+def _instants_after(found: Iterator[datetime], after: int) -> Iterator[int]:
     last = after
     with suppress(OverflowError):  # the calendar ends
         for moment in found:

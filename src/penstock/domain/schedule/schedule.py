@@ -1,6 +1,6 @@
 """Schedules: when recurring work is sent, and how missed and overlapping firings are handled.
 
-    plan(schedule, now) ──▶ which instants fire, how many are dropped, when to look again
+    plan(schedule, now) ──▶ which instants fire, how many are dropped, when to check again
     advance(schedule, plan) ──▶ the schedule after that
 
 Pure: `now` comes in as a value.
@@ -31,7 +31,7 @@ from penstock.domain.queue.queue import DedupUntil, check_name
 from penstock.domain.schedule import cron
 from penstock.domain.worker import Worker, is_alive
 
-MAX_MISSED = 1_000  # firings that one look may find; the next look finds the rest
+MAX_MISSED = 1_000  # firings that one check may find; the next check finds the rest
 LATE_MS = MINUTE  # after that a firing counts as missed, not just late
 SCHEDULE = "penstock.schedule"  # attributes of each sent message
 FIRE_AT = "penstock.fire_at"
@@ -40,7 +40,7 @@ APPLICATION = "penstock.application"
 DECLARES = "penstock.recurring"
 RETIRED = "recurring_retired"  # a kind of fact
 # A worker declares before it registers; until then, other workers must not retire its declarations.
-YOUNG_MS = MINUTE
+REGISTRATION_GRACE_MS = MINUTE
 
 
 class Cron(msgspec.Struct, frozen=True, tag="cron", tag_field="type", forbid_unknown_fields=True):
@@ -104,7 +104,7 @@ class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class FiringPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What one look at a schedule decides."""
+    """What one check of a schedule decides."""
 
     fire_at: tuple[int, ...] = ()
     skipped: int = 0
@@ -176,7 +176,7 @@ def plan(schedule: Schedule, *, now: int, is_busy: bool = False) -> FiringPlan:
     next_at = next_after(schedule.rhythm, due[-1])
     fired = _caught_up(schedule.catch_up, due, now)
     if schedule.catch_up is not CatchUp.ALL and next_at is not None and next_at <= now:
-        fired = ()  # more were missed than one look finds; the latest will stand for all of them
+        fired = ()  # more were missed than one check finds; the latest will stand for all of them
     if schedule.overlap is Overlap.SKIP:
         fired = () if is_busy else fired[-1:]
     elif schedule.overlap is Overlap.REPLACE:
@@ -297,7 +297,7 @@ def digest(declared: Iterable[str]) -> str:
 def is_dropped(schedule: Schedule, *, owner: str, declared: Collection[str], now: int) -> bool:
     """Whether this application declared it before, and no longer does."""
     is_mine = schedule.owner == owner and schedule.name not in declared
-    return is_mine and now - schedule.created_at >= YOUNG_MS
+    return is_mine and now - schedule.created_at >= REGISTRATION_GRACE_MS
 
 
 def is_contested(

@@ -70,11 +70,11 @@ def for_pages(response: Response, *, origin: str) -> Response:
     return response
 
 
-def sent(key: str) -> Response:
+def send_response(key: str) -> Response:
     return _json(SentAnswer("okay", key))
 
 
-def received(messages: Sequence[tuple[Message, Content]], *, wanted: int) -> Response:
+def receive_response(messages: Sequence[tuple[Message, Content]], *, wanted: int) -> Response:
     if not messages:
         text = "No messages available in queue."
     elif len(messages) == wanted:
@@ -84,13 +84,13 @@ def received(messages: Sequence[tuple[Message, Content]], *, wanted: int) -> Res
     return _json(Received("okay", text, [_entry(*found) for found in messages]))
 
 
-def deleted(*, was_held: bool) -> Response:
+def delete_response(*, was_leased: bool) -> Response:
     """Respond to a DELETE.  Unknown keys succeed too; a header shows whether one was deleted."""
-    return _json(Okay(), (b"x-aweq-deleted", b"true" if was_held else b"false"))
+    return _json(Okay(), (b"x-aweq-deleted", b"true" if was_leased else b"false"))
 
 
-def stats(*, queued: int, held: int, lease_ms: int, reap_interval_ms: int) -> Response:
-    body = StatsBody(queued, held, _seconds(lease_ms), _seconds(reap_interval_ms))
+def stats(*, queued: int, leased: int, lease_ms: int, reap_interval_ms: int) -> Response:
+    body = StatsBody(queued, leased, _seconds(lease_ms), _seconds(reap_interval_ms))
     return _json(StatsAnswer("okay", body))
 
 

@@ -12,10 +12,10 @@ from penstock.domain.message.draft import Draft
 from penstock.domain.message.lease import Lease, Verb
 from penstock.domain.queue.queue import Queue, QueueSettings, Redelivery
 from penstock.edge.aweq import answers, requests
-from penstock.edge.chunks import make_due_claimable
 from penstock.edge.server.app import refuse_pages
 from penstock.edge.server.request import Request, Respond, Response
 from penstock.edge.server.router import HttpRoute
+from penstock.ports.unit_of_work import await_steps
 from penstock.runtime.waiting_claims import ClaimWaiter
 from penstock.services.messages import MessageService
 from penstock.services.queues import ProtocolQueue, QueueService
@@ -99,13 +99,13 @@ class AweqApi:
     async def send(self, request: Request) -> Response:
         draft = Draft(body=requests.read_message(request))
 
-        return answers.sent((await self._queue.send(draft)).id)
+        return answers.send_response((await self._queue.send(draft)).id)
 
     async def receive(self, request: Request) -> Response:
         wanted = requests.read_count(request, most=self._limits.max_claim)
         claimed_by = requests.consumer(request)
         if request.method == "HEAD":  # the response has no body to put messages into
-            return answers.received([], wanted=wanted)
+            return answers.receive_response([], wanted=wanted)
 
         async def do(queue: Queue) -> Response:
             claimed = await self._waiting.claim(
@@ -115,7 +115,7 @@ class AweqApi:
                 lease_ms=self._settings.lease_ms,
                 claimed_by=claimed_by,
             )
-            return answers.received(claimed.messages, wanted=wanted)
+            return answers.receive_response(claimed.messages, wanted=wanted)
 
         return await self._queue.use(do)
 
@@ -127,8 +127,8 @@ class AweqApi:
             if found is None or not requests.may_delete(
                 found, queue_no=queue.queue_no, asked_by=asked_by
             ):
-                return answers.deleted(was_held=False)
-            return answers.deleted(was_held=await self._complete(Lease.of(found)))
+                return answers.delete_response(was_leased=False)
+            return answers.delete_response(was_leased=await self._complete(Lease.of(found)))
 
         return await self._queue.use(do)
 
@@ -143,11 +143,12 @@ class AweqApi:
 
     async def stats(self, request: Request) -> Response:
         async def do(queue: Queue) -> Response:
-            await make_due_claimable(self._queues, queue.name)  # expired checkouts count as queued
+            # Expired checkouts count as queued.
+            await await_steps(self._queues.make_all_due_ready(queue.name))
             counts = (await self._queues.get(queue.name)).counts
             return answers.stats(
                 queued=counts.ready + counts.waiting,
-                held=counts.leased,
+                leased=counts.leased,
                 lease_ms=self._settings.lease_ms,
                 reap_interval_ms=self._reap_interval_ms,
             )

@@ -14,7 +14,7 @@ from penstock.edge.instants import to_text
 from penstock.edge.server.app import cookie
 from penstock.edge.server.request import Request, Respond, Response, decode, json_response
 from penstock.edge.server.router import HttpRoute
-from penstock.services.access import Keyring, LoggedIn, LoginService
+from penstock.services.access import Keyring, LoginService, OpenLogin
 from penstock.version import __version__
 
 POLICY = (
@@ -114,7 +114,7 @@ class ConsoleApi:
         response.headers += (self._cookie(request, None),)
         return response
 
-    def _session(self, caller: Caller | None, found: LoggedIn | None = None) -> Response:
+    def _session(self, caller: Caller | None, found: OpenLogin | None = None) -> Response:
         shown = None
         if caller is not None:
             shown = CallerOut(caller.name, sorted(caller.roles), list(caller.queues))

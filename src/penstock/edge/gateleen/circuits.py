@@ -56,7 +56,7 @@ class CircuitApi:
             refuse=refuse,
         )
         if method == "GET":
-            return route(handler=self.look, role=Role.READ)
+            return route(handler=self.show, role=Role.READ)
         if method == "PUT":
             return route(handler=self.change, role=Role.OPERATE)
         return route(handler=self.not_allowed, role=Role.READ)
@@ -64,13 +64,13 @@ class CircuitApi:
     async def not_allowed(self, request: Request, respond: Respond) -> Response:
         return api.text(405, NOT_ALLOWED)
 
-    async def look(self, request: Request, respond: Respond) -> Response:
+    async def show(self, request: Request, respond: Respond) -> Response:
         match parts_of(request):
             case [] | ["_all"]:
                 found = await self._circuits.all()
                 return json_response({key: _of_all(view) for key, view in found.items()})
             case [circuit] if circuit != ALL:
-                return json_response(_alone(await self._circuits.one(circuit)))
+                return json_response(_alone(await self._circuits.find(circuit)))
             case [circuit, "status"] if circuit != ALL:
                 return json_response({STATUS: (await self._circuits.status(circuit)).value})
         return api.text(405, NOT_ALLOWED)

@@ -29,13 +29,13 @@ _URL, _METHOD, _REJECT = "url", "method", "reject"
 
 
 class Filter(msgspec.Struct, frozen=True):
-    fits: dict[str, Pattern]  # by url, method or header name
+    patterns: dict[str, Pattern]  # by url, method or header name
     is_reject: bool = False
 
-    def takes(self, values: Mapping[str, str]) -> bool:
+    def matches(self, values: Mapping[str, str]) -> bool:
         return all(
             pattern.fullmatch(values.get(name, "")) is not None
-            for name, pattern in self.fits.items()
+            for name, pattern in self.patterns.items()
         )
 
 
@@ -45,7 +45,7 @@ class PayloadLogging(msgspec.Struct, frozen=True):
 
     def wants(self, *, url: str, method: str, headers: Mapping[str, str]) -> bool:
         values = {**headers, _URL: url, _METHOD: method}
-        found = next((one for one in self.filters if one.takes(values)), None)
+        found = next((one for one in self.filters if one.matches(values)), None)
         return found is not None and not found.is_reject
 
 
@@ -69,16 +69,16 @@ def read_logging(body: bytes) -> PayloadLogging:
 
 
 def _filter(given: dict[str, Any]) -> Filter:
-    fits: dict[str, Pattern] = {}
+    patterns: dict[str, Pattern] = {}
     for name, text in given.items():
         if name == _REJECT:
             continue
         if not isinstance(text, str):
             raise InvalidRequest(f"{name[:40]!r} of a filter must be a string")
-        fits[name if name in (_URL, _METHOD) else name.lower()] = _pattern(name, text)
-    if not fits:
+        patterns[name if name in (_URL, _METHOD) else name.lower()] = _pattern(name, text)
+    if not patterns:
         raise InvalidRequest("a filter needs a url, a method or a header")
-    return Filter(fits, is_reject=_is_reject(given.get(_REJECT, False)))
+    return Filter(patterns, is_reject=_is_reject(given.get(_REJECT, False)))
 
 
 def _is_reject(value: Any) -> bool:

@@ -39,19 +39,19 @@ class ChangeLog:
         self._documents = documents
         self._with_payloads = with_payloads
 
-    async def changed(self, request: Request) -> None:
+    async def log_change(self, request: Request) -> None:
         """Log a change; called after it was made, so it must not raise."""
         _log.info("%s %s by %s", request.method, request.path, request.caller.name)
         if not self._with_payloads or not request.body:
             return
-        wanted = await self._wanted()
+        wanted = await self._payload_logging()
         headers = _texts(request.headers)
         if _is_wanted(wanted, request, headers):
             shown = {name: headers[name] for name in wanted.headers if name in headers}
             payload = request.body.decode("utf-8", "replace")
             _log.info("%s %s %s payload: %s", request.method, request.path, shown, payload)
 
-    async def _wanted(self) -> PayloadLogging:
+    async def _payload_logging(self) -> PayloadLogging:
         try:
             found = await self._documents.get(LOGGING)
             return _NOTHING if found is None else read_logging(found.text.encode())
@@ -109,7 +109,7 @@ class ResourceApi:
         def changing(do: Change) -> Callable[[Request, Respond], Awaitable[Response]]:
             async def change(request: Request, respond: Respond) -> Response:
                 await do(request)
-                await self._log.changed(request)
+                await self._log.log_change(request)
                 return Response(200)
 
             return change
@@ -135,7 +135,7 @@ class ResourceApi:
 
     async def put_rules(self, request: Request) -> None:
         rules = await asyncio.to_thread(self._routes.parse, text_of(request))
-        await self._routes.keep(rules)
+        await self._routes.replace(rules)
 
     async def remove_rules(self, request: Request) -> None:
         await self._routes.remove()

@@ -125,7 +125,7 @@ class TaskApi:
 
     async def outcome(self, request: Request) -> Response:
         given = decode(_outcome, request.body)
-        message, _ = await self._held(request, given.worker_id)
+        message, _ = await self._leased_task(request, given.worker_id)
         reason = wire.FAILED if given.outcome is wire.Outcome.FAILED else None
         act = self._messages.plan(Lease.of(message), wire.ACT_OF[given.outcome], text=reason)
         await self._act(act)
@@ -133,7 +133,7 @@ class TaskApi:
 
     async def progress(self, request: Request) -> Response:
         given = decode(_progress, request.body)
-        message, lease_ms = await self._held(request, given.worker_id)
+        message, lease_ms = await self._leased_task(request, given.worker_id)
         progress = msgspec.json.encode(given.progress).decode()
         act = self._messages.plan(
             Lease.of(message), Verb.EXTEND, delay_ms=lease_ms, progress=progress
@@ -142,11 +142,11 @@ class TaskApi:
         return json_response(wire.TaskEndOut(message.id, wire.Status.PROCESSING))
 
     async def status(self, request: Request) -> Response:
-        view = await self._known(request.params["task"])
+        view = await self._task(request.params["task"])
         return json_response(wire.status_out(view.message, view.content))
 
     async def cancel(self, request: Request) -> Response:
-        view = await self._known(request.params["task"])
+        view = await self._task(request.params["task"])
         if isinstance(view.message, Ending):
             status = wire.status_out(view.message, None).status
             raise WrongState(f"task {view.message.id} has ended: {status}")
@@ -154,10 +154,10 @@ class TaskApi:
         message = await self._messages.cancel(view.message.id, reason=None, is_running_ok=True)
         return json_response(wire.TaskEndOut(message.id, wire.Status.CANCELLED))
 
-    async def _held(self, request: Request, worker_id: str) -> tuple[Message, int]:
+    async def _leased_task(self, request: Request, worker_id: str) -> tuple[Message, int]:
         """The task and its lease time; raises unless the worker is alive and holds the lease."""
         worker = await self._workers.alive(worker_id)
-        view = await self._known(request.params["task"])
+        view = await self._task(request.params["task"])
         message = view.message
         if (
             not isinstance(message, Message)
@@ -168,7 +168,7 @@ class TaskApi:
             raise LeaseLost(view.message.id)
         return message, self._task_leases.lease_ms(worker, now=self._clock.now())
 
-    async def _known(self, task_id: str) -> MessageView:
+    async def _task(self, task_id: str) -> MessageView:
         """A task, live, ended or in a dead-letter queue; messages of other queues are not tasks."""
         view = await self._messages.get(task_id)
         if self._queue.name not in (view.queue, view.dead_from):

@@ -15,7 +15,13 @@ from penstock.edge.node.child import Child
 from penstock.edge.node.control import Connect, ControlChannel, NodeAssignment
 from penstock.edge.node.forwarding import Forwarder
 from penstock.edge.routes import front_routes
-from penstock.edge.serve import app_of, http_server, open_served_broker, tls_of, waiting_claims
+from penstock.edge.serving.serve import (
+    app_of,
+    http_server,
+    open_served_broker,
+    tls_of,
+    waiting_claims,
+)
 from penstock.ports.link import FrontState, WriterLink
 from penstock.runtime.forwarded_claims import ForwardedClaims
 from penstock.runtime.waiting_claims import ClaimWaiter, WaitingClaims
@@ -45,12 +51,12 @@ async def _serve(broker: Broker, assignment: NodeAssignment, channel: ControlCha
         reports.repeat()
         is_connected.set()
 
-    room = _claims(broker, link, fronts=assignment.fronts)
-    reports = StateReports(link, broker.health, room)
+    claims = _claims(broker, link, fronts=assignment.fronts)
+    reports = StateReports(link, broker.health, claims)
     child.listen(on_connect=connect)
     await is_connected.wait()
     forward = Forwarder(link).handle
-    app = app_of(broker, front_routes(broker, room, forward), forward=forward)
+    app = app_of(broker, front_routes(broker, claims, forward), forward=forward)
     server = http_server(broker, app, share_of_limits=assignment.fronts)
     await server.start(settings.host, assignment.port, tls=tls_of(settings), shares_port=True)
     broker.start_refreshing()
@@ -60,7 +66,7 @@ async def _serve(broker: Broker, assignment: NodeAssignment, channel: ControlCha
 
     # Accept nothing new, end waiting claims without messages, finish running requests.
     app.is_closing = True
-    room.close()
+    claims.close()
     broker.store.limit_waits(min(CLOSING_WAIT_MS, settings.drain_ms))
     await server.stop(drain_ms=settings.drain_ms)
     reporter.cancel()
@@ -78,10 +84,10 @@ def _claims(broker: Broker, link: WriterLink, *, fronts: int) -> ClaimWaiter:
 class StateReports:
     """Reports to the writer what the figures of the node need from this front."""
 
-    def __init__(self, link: WriterLink, health: NodeHealth, room: ClaimWaiter) -> None:
+    def __init__(self, link: WriterLink, health: NodeHealth, claims: ClaimWaiter) -> None:
         self._link = link
         self._health = health
-        self._room = room
+        self._claims = claims
         self._reported = FrontState()
 
     def repeat(self) -> None:
@@ -96,7 +102,7 @@ class StateReports:
             part.moves += 1
 
     def _report(self) -> None:
-        waiting = self._room.by_queue() if isinstance(self._room, WaitingClaims) else {}
+        waiting = self._claims.by_queue() if isinstance(self._claims, WaitingClaims) else {}
         state = FrontState(tuple(self._health.troubles()), waiting)
         if state != self._reported and self._link.is_connected:
             self._link.report(state)

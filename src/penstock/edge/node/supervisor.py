@@ -27,7 +27,7 @@ from penstock.edge.node.control import (
     StopWriter,
     ToProcess,
 )
-from penstock.edge.ready import ready_text, url_of
+from penstock.edge.serving.ready import ready_text, url_of
 from penstock.ports.link import unpack_error
 from penstock.settings import Settings
 
@@ -62,7 +62,7 @@ class NodeProcess:
         self.is_ready = False
         self.was_ready = False  # this process, or one before it
         self.pause_s = 0.0  # before the next start
-        self.calm: asyncio.TimerHandle | None = None  # forgets earlier exits
+        self.steady: asyncio.TimerHandle | None = None  # forgets earlier exits
 
     def start(self) -> None:
         self.channel, theirs = ControlChannel.pair()
@@ -78,7 +78,7 @@ class NodeProcess:
 
     def note_ready(self) -> None:
         self.is_ready = self.was_ready = True
-        self.calm = asyncio.get_running_loop().call_later(STEADY_S, self._forget_exits)
+        self.steady = asyncio.get_running_loop().call_later(STEADY_S, self._forget_exits)
 
     def _forget_exits(self) -> None:
         self.pause_s = 0.0
@@ -94,8 +94,8 @@ class NodeProcess:
             self.process.kill()
         code = self.process.wait()
         self.process = self.channel = None
-        if self.calm is not None:
-            self.calm.cancel()
+        if self.steady is not None:
+            self.steady.cancel()
         self.pause_s = min(max(2 * self.pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
         return code
 
@@ -209,10 +209,10 @@ class NodeSupervisor:
                 elif not self._is_stopping:
                     _log.error("%s cannot start: %s", process.name, error)
             case None:
-                self._exited(process)
+                self._handle_exit(process)
         self._changed.set()
 
-    def _exited(self, process: NodeProcess) -> None:
+    def _handle_exit(self, process: NodeProcess) -> None:
         loop = asyncio.get_running_loop()
         assert process.channel is not None
         loop.remove_reader(process.channel.fileno())

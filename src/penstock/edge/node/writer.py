@@ -11,12 +11,12 @@ from typing import Unpack
 import uvloop
 
 from penstock.domain.queue.queue import Queue, QueueSettings
-from penstock.edge.embedded_workers import EmbeddedWorkers
 from penstock.edge.node.child import Child
 from penstock.edge.node.control import ControlChannel, NodeAssignment
 from penstock.edge.node.forwarding import ForwardedRequests
 from penstock.edge.routes import routes
-from penstock.edge.serve import app_of, open_served_broker, scaling, waiting_claims
+from penstock.edge.serving.embedded_workers import EmbeddedWorkers
+from penstock.edge.serving.serve import app_of, open_served_broker, scaling, waiting_claims
 from penstock.ports.link import ForwardedRequest, FrontState, ResponseReceiver
 from penstock.ports.store import Claim, Claimed
 from penstock.runtime.waiting_claims import WaitingClaims
@@ -38,9 +38,9 @@ def run_writer(assignment: NodeAssignment, channel: ControlChannel) -> None:
 
 async def _work(broker: Broker, channel: ControlChannel) -> None:
     child = Child(channel)
-    work = NodeWork(broker)
-    links = links_to_fronts(broker, work)
-    work.on_change = links.forget
+    services = WriterServices(broker)
+    links = links_to_fronts(broker, services)
+    services.on_change = links.forget
     child.listen(on_connect=lambda message, end: links.connect(message.front, end))
     broker.start_duties()
     broker.start_pushing()
@@ -52,22 +52,22 @@ async def _work(broker: Broker, channel: ControlChannel) -> None:
 
     workers.drain()
     await child.stopping.wait()
-    work.close()
+    services.close()
     broker.store.limit_waits(min(CLOSING_WAIT_MS, broker.settings.server.drain_ms))
     links.close()
     broker.sql.close()  # the loop waits for threads before it closes
     await workers.ended()
 
 
-class NodeWork:
+class WriterServices:
     """What the writer does for fronts, beside the hot verbs of the store."""
 
     def __init__(self, broker: Broker) -> None:
         self._health = broker.health
-        self._room = waiting_claims(broker)
-        self._node_room = NodeClaims(self._room)
+        self._claims = waiting_claims(broker)
+        self._node_claims = NodeClaims(self._claims)
         self._parts: dict[int, NodePart] = {}
-        app = app_of(broker, routes(broker, self._node_room))
+        app = app_of(broker, routes(broker, self._node_claims))
         self.on_change: Callable[[str], None] = lambda queue: None
         self._requests = ForwardedRequests(app, on_change=lambda queue: self.on_change(queue))
 
@@ -76,7 +76,7 @@ class NodeWork:
         place = Queue(
             queue_no=wanted.queue_no, name=queue, settings=QueueSettings(), created_at=wanted.now
         )
-        return self._room.claim(
+        return self._claims.claim(
             place,
             wait_ms=wait_ms,
             limit=wanted.limit,
@@ -99,38 +99,38 @@ class NodeWork:
             part = self._parts[front] = self._health.add(NodePart(f"front {front}"))
         if state is None:
             part.error = "it is not connected to the writer"
-            self._node_room.fronts.pop(front, None)
+            self._node_claims.fronts.pop(front, None)
             return
         troubles = [f"{one.part} {one.state}: {one.text}" for one in state.troubles]
         part.error = "; ".join(troubles) or None
-        self._node_room.fronts[front] = state.waiting
+        self._node_claims.fronts[front] = state.waiting
 
     def close(self) -> None:
-        self._room.close()
+        self._claims.close()
 
 
 class NodeClaims:
     """Claims that wait here, and, for the figures of the node, those that wait in fronts."""
 
-    def __init__(self, here: WaitingClaims) -> None:
-        self._here = here
+    def __init__(self, local: WaitingClaims) -> None:
+        self._local = local
         self.fronts: dict[int, dict[int, int]] = {}  # by front and queue number
 
     @property
     def waiting(self) -> int:
-        return self._here.waiting + sum(sum(counts.values()) for counts in self.fronts.values())
+        return self._local.waiting + sum(sum(counts.values()) for counts in self.fronts.values())
 
     def waiting_for(self, queue_nos: Iterable[int]) -> int:
         wanted = list(queue_nos)
-        there = sum(
+        waiting_in_fronts = sum(
             counts.get(queue_no, 0) for counts in self.fronts.values() for queue_no in wanted
         )
-        return self._here.waiting_for(wanted) + there
+        return self._local.waiting_for(wanted) + waiting_in_fronts
 
     async def claim(
         self, queue: Queue, *, wait_ms: int, **options: Unpack[ClaimOptions]
     ) -> Claimed:
-        return await self._here.claim(queue, wait_ms=wait_ms, **options)
+        return await self._local.claim(queue, wait_ms=wait_ms, **options)
 
     def close(self) -> None:
-        self._here.close()
+        self._local.close()

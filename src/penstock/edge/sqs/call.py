@@ -77,7 +77,7 @@ class QueueLookup:
         self._account = account
         self._remembered = lru_cache(maxsize=4096)(self._read)
 
-    def known(self, call: SqsCall) -> Queue | None:
+    def cached_queue(self, call: SqsCall) -> Queue | None:
         """The queue if the directory has it cached; raises if the caller lacks the role."""
         name = self._name(call)
         if call.caller is not ANYONE:
@@ -86,9 +86,9 @@ class QueueLookup:
 
     async def queue(self, call: SqsCall) -> Queue:
         """Raises QueueDoesNotExist or AccessDenied."""
-        return self.known(call) or await self._load(self._name(call))
+        return self.cached_queue(call) or await self._load(self._name(call))
 
-    async def named(self, call: SqsCall, name: str) -> Queue:
+    async def queue_by_name(self, call: SqsCall, name: str) -> Queue:
         allow(call, name)
         return await self._load(name)
 

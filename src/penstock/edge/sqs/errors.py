@@ -206,7 +206,7 @@ def missing_parameter(name: str) -> SqsError:
     )
 
 
-def needed(value: T | None, name: str) -> T:
+def require(value: T | None, name: str) -> T:
     """Return a required value or raise MissingParameter; call it after looking up the queue."""
     if value is None:
         raise missing_parameter(name)

@@ -17,14 +17,13 @@ from penstock.domain.errors import (
     TargetNotFound,
 )
 from penstock.domain.message.move_task import HOME_UNKNOWN, QUEUE_NOT_FOUND, MoveState, MoveTask
-from penstock.edge.chunks import make_due_claimable
 from penstock.edge.sqs.call import SqsCall, allow
 from penstock.edge.sqs.errors import (
     SqsError,
     invalid_parameter,
     invalid_value,
-    needed,
     queue_does_not_exist,
+    require,
     resource_not_found,
 )
 from penstock.edge.sqs.rules import content, names
@@ -36,7 +35,8 @@ from penstock.edge.sqs.wire.model import (
     StartMessageMoveTaskRequest,
     StartMessageMoveTaskResult,
 )
-from penstock.services.moves import MoveService
+from penstock.ports.unit_of_work import await_steps
+from penstock.services.bulk.moves import MoveService
 from penstock.services.queues import QueueService
 
 MAX_PER_SECOND = 500
@@ -64,7 +64,7 @@ class MoveTaskActions:
 
     async def start(self, call: SqsCall) -> StartMessageMoveTaskResult:
         given: StartMessageMoveTaskRequest = call.input
-        source_arn = needed(given.SourceArn, "SourceArn")
+        source_arn = require(given.SourceArn, "SourceArn")
         source = self._name(call, source_arn, "SourceArn")
         target = None
         if given.DestinationArn is not None:
@@ -79,7 +79,7 @@ class MoveTaskActions:
             raise invalid_value(rate, "MaxNumberOfMessagesPerSecond", reason)
         await self._check_is_dead_letter_queue(source)
         # Messages that were received with a visibility timeout of 0 are moved as well.
-        await make_due_claimable(self._queues, source)
+        await await_steps(self._queues.make_all_due_ready(source))
         try:
             task = await self._moves.start(source, target=target, max_per_second=rate)
         except TargetNotFound:  # a subclass of QueueNotFound
@@ -100,7 +100,7 @@ class MoveTaskActions:
 
     async def list(self, call: SqsCall) -> ListMessageMoveTasksResult:
         given: ListMessageMoveTasksRequest = call.input
-        source = self._name(call, needed(given.SourceArn, "SourceArn"), "SourceArn")
+        source = self._name(call, require(given.SourceArn, "SourceArn"), "SourceArn")
         if given.MaxResults is not None:
             content.check_max_results(given.MaxResults, most=MAX_LISTED)
         try:
@@ -110,7 +110,7 @@ class MoveTaskActions:
         return ListMessageMoveTasksResult([_entry(call, task) for task in found])
 
     async def cancel(self, call: SqsCall) -> CancelMessageMoveTaskResult:
-        handle = _read_handle(needed(call.input.TaskHandle, "TaskHandle"))
+        handle = _read_handle(require(call.input.TaskHandle, "TaskHandle"))
         source = self._name(call, handle.sourceArn, "SourceArn")
         if not await self._queues.exists(source):
             raise _no_resource("SourceArn")

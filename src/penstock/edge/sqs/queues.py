@@ -10,19 +10,18 @@ import msgspec
 from penstock.domain.errors import InvalidRequest, QueueExists, QueueNotFound
 from penstock.domain.limits import NUL
 from penstock.domain.queue.queue import Queue, QueueSettings
-from penstock.edge.chunks import make_due_claimable
 from penstock.edge.sqs import permissions
 from penstock.edge.sqs.call import QueueLookup, SqsCall, allow
 from penstock.edge.sqs.errors import (
     SqsError,
     invalid_parameter,
     missing_parameter,
-    needed,
     over_limit,
     purge_queue_in_progress,
     queue_deleted_recently,
     queue_does_not_exist,
     queue_name_exists,
+    require,
 )
 from penstock.edge.sqs.rules import attributes, names, pages, policies
 from penstock.edge.sqs.rules import stored_attributes as kept
@@ -68,7 +67,7 @@ class QueueActions:
 
     async def create(self, call: SqsCall) -> CreateQueueResult:
         given: CreateQueueRequest = call.input
-        name = needed(given.QueueName, "QueueName")
+        name = require(given.QueueName, "QueueName")
         if not names.is_possible(name):
             names.check_new(name, fifo=names.is_fifo(name))
         allow(call, name)
@@ -103,10 +102,10 @@ class QueueActions:
 
     async def get_url(self, call: SqsCall) -> GetQueueUrlResult:
         given: GetQueueUrlRequest = call.input
-        name = needed(given.QueueName, "QueueName")
+        name = require(given.QueueName, "QueueName")
         if given.QueueOwnerAWSAccountId not in (None, "", call.settings.account):
             raise queue_does_not_exist()
-        queue = await self._lookup.named(call, name)
+        queue = await self._lookup.queue_by_name(call, name)
         return GetQueueUrlResult(call.url(queue.name))
 
     async def list(self, call: SqsCall) -> ListQueuesResult:
@@ -139,9 +138,8 @@ class QueueActions:
         queue = await self._lookup.queue(call)
         wanted = attributes.check_names(given.AttributeNames)
         if wanted & _COUNTERS or attributes.ALL in wanted:
-            await make_due_claimable(
-                self._queues, queue.name
-            )  # messages that have become due count as visible
+            # Messages that have become due count as visible.
+            await await_steps(self._queues.make_all_due_ready(queue.name))
         view = await self._queues.get(queue.name)
         shown = self._attributes(call, view.queue)
         return GetQueueAttributesResult(
@@ -194,14 +192,16 @@ class QueueActions:
         if not given:
             raise missing_parameter("Tags")
         _check_tags(given)
-        await self._label(queue.name, lambda labels: _no_more_than_fit(queue.name, labels | given))
+        await self._change_tags(
+            queue.name, lambda labels: _no_more_than_fit(queue.name, labels | given)
+        )
 
     async def untag(self, call: SqsCall) -> None:
         queue = await self._lookup.queue(call)
         keys = call.input.TagKeys
         if not keys:
             raise invalid_parameter("Tag keys must be between 1 and 128 characters in length.")
-        await self._label(
+        await self._change_tags(
             queue.name, lambda labels: {k: v for k, v in labels.items() if k not in keys}
         )
 
@@ -212,9 +212,9 @@ class QueueActions:
     async def add_permission(self, call: SqsCall) -> None:
         queue = await self._lookup.queue(call)
         given = call.input
-        label = needed(given.Label, "Label")
+        label = require(given.Label, "Label")
         accounts, actions = given.AWSAccountIds or [], given.Actions or []
-        await self._permit(
+        await self._change_policy(
             call,
             queue.name,
             lambda policy: permissions.add(
@@ -224,40 +224,42 @@ class QueueActions:
 
     async def remove_permission(self, call: SqsCall) -> None:
         queue = await self._lookup.queue(call)
-        label = needed(call.input.Label, "Label")
-        await self._permit(
+        label = require(call.input.Label, "Label")
+        await self._change_policy(
             call,
             queue.name,
             lambda policy: permissions.remove(policy, arn=call.arn(queue.name), label=label),
         )
 
-    async def _label(self, name: str, how: Callable[[dict[str, str]], dict[str, str]]) -> None:
-        def change(queue: Queue) -> QueueSettings:
-            return msgspec.structs.replace(queue.settings, labels=how(queue.settings.labels))
-
-        await self._change(name, change)
-
-    async def _permit(
-        self, call: SqsCall, name: str, how: Callable[[str | None], str | None]
+    async def _change_tags(
+        self, name: str, change: Callable[[dict[str, str]], dict[str, str]]
     ) -> None:
-        def change(queue: Queue) -> QueueSettings:
+        def derive(queue: Queue) -> QueueSettings:
+            return msgspec.structs.replace(queue.settings, labels=change(queue.settings.labels))
+
+        await self._change(name, derive)
+
+    async def _change_policy(
+        self, call: SqsCall, name: str, change: Callable[[str | None], str | None]
+    ) -> None:
+        def derive(queue: Queue) -> QueueSettings:
             present = self._attributes(call, queue)
-            wanted = msgspec.structs.replace(present, policy=how(present.policy))
+            wanted = msgspec.structs.replace(present, policy=change(present.policy))
             return kept.changed_settings(queue.settings, present, wanted)
 
-        await self._change(name, change)
+        await self._change(name, derive)
 
     # --- shared ---
 
-    async def _change(self, name: str, how: Callable[[Queue], QueueSettings]) -> None:
-        def change(queue: Queue) -> QueueSettings:
+    async def _change(self, name: str, change: Callable[[Queue], QueueSettings]) -> None:
+        def derive(queue: Queue) -> QueueSettings:
             try:
-                return how(queue)
+                return change(queue)
             except SqsError as error:  # the store passes on only errors of the core
                 raise InvalidRequest(error.message) from error
 
         try:
-            await self._queues.change(name, change)
+            await self._queues.change(name, derive)
         except InvalidRequest as error:
             # Annotations set through other APIs may leave no room for the attributes.
             raise error.__cause__ or _no_room(name) from None

@@ -41,7 +41,7 @@ class ReceiveActions:
         self._max_wait_ms = max_wait_ms
 
     def receive(self, call: SqsCall) -> AnyAnswer:
-        queue = self._lookup.known(call)
+        queue = self._lookup.cached_queue(call)
         given: ReceiveMessageRequest = call.input
         if queue is None or _is_special(call, queue):
             return self._receive_slowly(call)
@@ -85,7 +85,7 @@ class ReceiveActions:
         """Whether the limit of messages in flight is reached, not counting expired leases."""
         if (await self._queues.get(queue.name)).counts.leased < MAX_IN_FLIGHT:
             return False
-        await self._queues.bring_back_some(queue.name)
+        await self._queues.make_due_ready_some(queue.name)
         return (await self._queues.get(queue.name)).counts.leased >= MAX_IN_FLIGHT
 
     def _received(
@@ -119,15 +119,15 @@ class ReceiveActions:
                 left_out.append(message)
                 continue
             try:
-                shown.append(self._shown(call, queue, message, sent, wanted))
+                shown.append(self._render(call, queue, message, sent, wanted))
             except Exception as error:  # a bug must not affect the other messages
                 unexpected(error)
                 left_out.append(message)
         if left_out:
-            self._give_back(left_out)
+            self._release(left_out)
         return ReceiveMessageResult(shown)
 
-    def _give_back(self, left_out: list[Message]) -> None:
+    def _release(self, left_out: list[Message]) -> None:
         """Release the messages after one that cannot be rendered.
 
         That one keeps its lease: if it were released, the next claim would return it first,
@@ -137,7 +137,7 @@ class ReceiveActions:
         if behind:
             self._messages.release(behind)
 
-    def _shown(
+    def _render(
         self,
         call: SqsCall,
         queue: Queue,
@@ -145,7 +145,7 @@ class ReceiveActions:
         sent: Content,
         wanted: frozenset[str],
     ) -> model.Message:
-        shown = body.shown(sent.body)
+        shown = body.render(sent.body)
         out = model.Message(
             message.id,
             self._messages.receipt(message),
@@ -213,7 +213,7 @@ def _check(queue: Queue, given: ReceiveMessageRequest) -> None:
     if attempt_id is not None:
         if not queue.is_ordered:
             raise content.not_for_this_queue_type(attempt_id, "ReceiveRequestAttemptId")
-        content.check_attempt_id(attempt_id)
+        content.check_id("ReceiveRequestAttemptId", attempt_id)
 
 
 def _limit(given: ReceiveMessageRequest) -> int:

@@ -48,7 +48,7 @@ class SendActions:
     # --- one ---
 
     def send(self, call: SqsCall) -> AnyAnswer:
-        queue = self._lookup.known(call)
+        queue = self._lookup.cached_queue(call)
         if queue is None:
             return self._send_to_unknown(call)
         return self._send(call, queue)
@@ -61,7 +61,7 @@ class SendActions:
     def _send(self, call: SqsCall, queue: Queue) -> PendingAnswer[Answers, SendMessageResult]:
         given: SendMessageRequest = call.input
         attributes, system = given.MessageAttributes, given.MessageSystemAttributes
-        checked, size = _measured(given)
+        checked, size = _body_and_size(given)
         draft = self._draft(call, queue, given, checked, size, content.too_large)
         # Compute the digests now, so that the request is not kept while the store works.
         result = SendMessageResult(MessageId="", MD5OfMessageBody=body.md5_of_body(checked.utf8))
@@ -86,7 +86,7 @@ class SendActions:
     async def send_batch(self, call: SqsCall) -> SendMessageBatchResult:
         queue = await self._lookup.queue(call)
         entries = content.check_entries(call.input.Entries, SendMessageBatchRequestEntry)
-        measured = [_measured_or_error(entry) for entry in entries]
+        measured = [_body_and_size_or_error(entry) for entry in entries]
         content.check_batch_size(
             sum(found[1] for found in measured if not isinstance(found, SqsError))
         )
@@ -138,7 +138,7 @@ class SendActions:
             raise missing_parameter("MessageGroupId")
         trace = call.request.headers.get(_TRACE_ID)
         if group is not None:
-            content.check_group_id(group)
+            content.check_id("MessageGroupId", group)
         delay_ms = None if seconds is None else _delay(seconds, is_ordered)
         if is_ordered or key is not None:
             _check_dedup_key(queue, key)
@@ -153,7 +153,7 @@ class SendActions:
         )
 
 
-def _measured(given: Entry) -> tuple[Body, int]:
+def _body_and_size(given: Entry) -> tuple[Body, int]:
     """The body, and the size of the message including its attributes."""
     checked = body.read(given.MessageBody)
     size = len(checked.utf8)
@@ -162,9 +162,9 @@ def _measured(given: Entry) -> tuple[Body, int]:
     return checked, size
 
 
-def _measured_or_error(entry: SendMessageBatchRequestEntry) -> tuple[Body, int] | SqsError:
+def _body_and_size_or_error(entry: SendMessageBatchRequestEntry) -> tuple[Body, int] | SqsError:
     try:
-        return _measured(entry)
+        return _body_and_size(entry)
     except SqsError as error:
         if error.code == "MissingParameter":
             raise  # a missing parameter fails the whole batch, as on AWS
@@ -186,7 +186,7 @@ def _check_dedup_key(queue: Queue, key: str | None) -> None:
         return
     if not queue.is_ordered:
         raise content.not_for_this_queue_type(key, "MessageDeduplicationId")
-    content.check_deduplication_id(key)
+    content.check_id("MessageDeduplicationId", key)
 
 
 def _delay(seconds: int, is_ordered: bool) -> int | None:

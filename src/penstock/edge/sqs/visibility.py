@@ -23,9 +23,9 @@ from penstock.edge.sqs.errors import (
     SqsError,
     from_core,
     invalid_value,
-    needed,
     receipt_handle_is_invalid,
     receipt_handle_of_another_queue,
+    require,
 )
 from penstock.edge.sqs.rules import content
 from penstock.edge.sqs.wire.model import (
@@ -51,13 +51,13 @@ class VisibilityActions:
     # --- delete ---
 
     def delete(self, call: SqsCall) -> AnyAnswer:
-        queue = self._lookup.known(call)
+        queue = self._lookup.cached_queue(call)
         if queue is None:
             return self._delete_slowly(call)
         act = self._deletion(queue, call.input.ReceiptHandle)
         return PendingAnswer(
             self._messages.act([act]),
-            lambda answers: self._deleted(queue, call.input.ReceiptHandle, act, answers[0]),
+            lambda answers: self._deletion_result(queue, call.input.ReceiptHandle, act, answers[0]),
         )
 
     async def _delete_slowly(self, call: SqsCall) -> None:
@@ -67,7 +67,7 @@ class VisibilityActions:
         [answer] = await self._messages.act([act])
         await self._finish_deletion(queue, handle, act, answer)
 
-    def _deleted(self, queue: Queue, handle: str, act: LeaseAct, answer: Any) -> Any:
+    def _deletion_result(self, queue: Queue, handle: str, act: LeaseAct, answer: Any) -> Any:
         if isinstance(answer, LeaseLost):
             return self._finish_deletion(queue, handle, act, answer)
         if isinstance(answer, PenstockError):
@@ -115,7 +115,7 @@ class VisibilityActions:
 
     def _change(self, queue: Queue, handle: str | None, seconds: int | None) -> LeaseAct:
         lease = self._lease(queue, handle)
-        timeout = needed(seconds, "VisibilityTimeout")
+        timeout = require(seconds, "VisibilityTimeout")
         content.check_visibility_timeout(timeout)
         held_ms = self._clock.now() - lease.leased_at
         if held_ms + timeout * SECOND > content.LONGEST_VISIBILITY * SECOND:
@@ -130,7 +130,7 @@ class VisibilityActions:
     # --- shared ---
 
     def _lease(self, queue: Queue, handle: str | None) -> Lease:
-        text = needed(handle or None, "ReceiptHandle")
+        text = require(handle or None, "ReceiptHandle")
         try:
             lease = self._messages.read_receipt(text)
         except LeaseLost:
@@ -165,7 +165,7 @@ class VisibilityActions:
                     results[i] = None  # deleting twice is not an error
             if again:
                 late_answers = await self._messages.act(list(again.values()))
-                results = _put(results, dict(zip(again, late_answers, strict=True)))
+                results = _replace_results(results, dict(zip(again, late_answers, strict=True)))
         return [
             self._error_of(queue, handle, plan, result)
             for handle, plan, result in zip(handles, planned, results, strict=True)
@@ -202,7 +202,7 @@ class VisibilityActions:
         return None  # another receiver has it now and may delete it
 
 
-def _put(results: list[Any], late: Mapping[int, Any]) -> list[Any]:
+def _replace_results(results: list[Any], late: Mapping[int, Any]) -> list[Any]:
     return [late.get(i, result) for i, result in enumerate(results)]
 
 

@@ -10,14 +10,14 @@ import signal
 from collections.abc import Sequence
 
 from penstock.domain.limits import MINUTE, SECOND
-from penstock.outbound.replicas.ledger import LedgerState, Started
+from penstock.outbound.replicas.ledger import LedgerState, StartedProcess
 
 STEADY_MS = 30 * SECOND
 _PAUSES_MS = (0, SECOND, MINUTE)  # before the first restart, the second, and at most
 
 
 def add_crashes(
-    state: LedgerState, crashed: Sequence[Started], *, last_exit: str, now: int
+    state: LedgerState, crashed: Sequence[StartedProcess], *, last_exit: str, now: int
 ) -> None:
     """Record processes that were found crashed together; all of them are to be restarted."""
     is_early = any(now - one.started_at < STEADY_MS for one in crashed)

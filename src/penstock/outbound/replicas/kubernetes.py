@@ -91,10 +91,10 @@ class KubernetesReplicas:
         """
         try:
             members = [one for one in self._registry.members(self._fleet) if one.host]
-            held = self._registry.holding([one.id for one in members])
+            leases = self._registry.lease_counts([one.id for one in members])
             costs: Counter[str] = Counter()
             for one in members:
-                costs[one.host or ""] += held[one.id]
+                costs[one.host or ""] += leases[one.id]
             core = self._client.CoreV1Api(self._apps().api_client)
             for pod, cost in costs.items():
                 note = {_DELETION_COST: str(cost)}

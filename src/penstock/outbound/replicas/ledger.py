@@ -20,7 +20,7 @@ from penstock.domain.errors import ReplicasUnavailable
 _GONE_KEPT = 1_000
 
 
-class Started(msgspec.Struct, frozen=True, kw_only=True):
+class StartedProcess(msgspec.Struct, frozen=True, kw_only=True):
     """One process that was started."""
 
     replica: str  # its label in the registry
@@ -32,7 +32,7 @@ class Started(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LedgerState(msgspec.Struct, kw_only=True):
-    started: list[Started] = []
+    started: list[StartedProcess] = []
     gone: list[str] = []  # replicas that have ended, but may still be in the registry
     crashes: int = 0  # in a row
     last_exit: str = ""  # how the last one ended
@@ -56,9 +56,9 @@ class Ledger:
             finally:
                 del state.gone[:-_GONE_KEPT]
                 if msgspec.json.encode(state) != before:
-                    self.keep(state)
+                    self.write(state)
 
-    def keep(self, state: LedgerState) -> None:
+    def write(self, state: LedgerState) -> None:
         """Write the file at once, while it is open."""
         new = self._path.with_suffix(".new")
         try:

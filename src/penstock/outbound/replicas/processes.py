@@ -37,7 +37,7 @@ from penstock.domain.scaling.fleet import Processes
 from penstock.domain.scaling.recommendation import Replicas
 from penstock.outbound.replicas import crash_backoff
 from penstock.outbound.replicas.launch import Launch, orphans, send, start_time
-from penstock.outbound.replicas.ledger import Ledger, LedgerState, Started
+from penstock.outbound.replicas.ledger import Ledger, LedgerState, StartedProcess
 from penstock.outbound.replicas.registered import RegisteredReplicas, others
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.scaling import FleetMember, FleetRegistry
@@ -47,7 +47,7 @@ _log = logging.getLogger("penstock.fleets")
 _START_MS = MINUTE  # a worker that has not registered by then counts as running
 _GRACE_MS = 5 * SECOND  # beyond its drain time, for a worker to report and exit
 _DIGITS = 12
-_LOOK_S = 0.05
+_CHECK_S = 0.05
 
 
 class _Candidate(NamedTuple):
@@ -152,7 +152,7 @@ class ProcessReplicas:
         until = since + self._kill_after_ms
         try:
             while self._is_any_ending() and self._clock.now() < until:
-                threading.Event().wait(_LOOK_S)
+                threading.Event().wait(_CHECK_S)
             now = self._clock.now()
             with self._lock, self._ledger.open() as state:
                 self._remove_ended(state, now)
@@ -164,17 +164,17 @@ class ProcessReplicas:
 
     # ---- counting
 
-    def _living(self, state: LedgerState) -> list[Started]:
+    def _living(self, state: LedgerState) -> list[StartedProcess]:
         """Live processes that were not asked to end."""
         return [one for one in state.started if one.ending_since is None and self._is_alive(one)]
 
-    def _is_alive(self, one: Started) -> bool:
+    def _is_alive(self, one: StartedProcess) -> bool:
         return start_time(one.pid) == one.start_time or bool(self._orphans(one))
 
-    def _orphans(self, one: Started) -> list[int]:
+    def _orphans(self, one: StartedProcess) -> list[int]:
         return orphans(one.pid, self._launch.mark(one.replica)) if self._spec.run else []
 
-    def _is_starting(self, one: Started, members: list[FleetMember], now: int) -> bool:
+    def _is_starting(self, one: StartedProcess, members: list[FleetMember], now: int) -> bool:
         if now - one.started_at >= self._start_ms:
             return False
         return not self._registered.is_used or one.replica not in {
@@ -203,7 +203,7 @@ class ProcessReplicas:
             self._children[replica] = child
             state.to_start -= 1
             state.started.append(
-                Started(
+                StartedProcess(
                     replica=replica,
                     pid=child.pid,
                     start_time=start_time(child.pid) or "",
@@ -211,7 +211,7 @@ class ProcessReplicas:
                     by=self._me,
                 )
             )
-            self._ledger.keep(state)  # in case we are killed before the next one
+            self._ledger.write(state)  # in case we are killed before the next one
             _log.info("fleet %s: started process %d", self._fleet, child.pid)
 
     # ---- ending
@@ -219,17 +219,17 @@ class ProcessReplicas:
     def _end_some(
         self, count: int, state: LedgerState, members: list[FleetMember], now: int
     ) -> None:
-        held = self._registered.holding([member.id for member in members])
+        leases = self._registered.lease_counts([member.id for member in members])
         busy: Counter[str | None] = Counter()
         for member in members:
-            busy[member.replica] += held.get(member.id, 0)
+            busy[member.replica] += leases.get(member.id, 0)
         mine = [
             _Candidate(busy[one.replica], 0, -one.started_at, partial(self._end, one, state, now))
             for one in self._living(state)
         ]
         theirs = [
             _Candidate(
-                sum(held.get(each, 0) for each in other.ids),
+                sum(leases.get(each, 0) for each in other.ids),
                 1,
                 -other.since,
                 partial(self._registered.drain, other),
@@ -239,7 +239,7 @@ class ProcessReplicas:
         for candidate in sorted([*mine, *theirs], key=_Candidate.order)[:count]:
             candidate.end()
 
-    def _end(self, one: Started, state: LedgerState, now: int) -> None:
+    def _end(self, one: StartedProcess, state: LedgerState, now: int) -> None:
         _log.info("fleet %s: asked process %d to exit", self._fleet, one.pid)
         state.started.remove(one)
         state.started.append(msgspec.structs.replace(one, ending_since=now))
@@ -254,7 +254,7 @@ class ProcessReplicas:
                 )
                 self._signal(one, signal.SIGKILL, to_group=True)
 
-    def _signal(self, one: Started, number: signal.Signals, *, to_group: bool) -> None:
+    def _signal(self, one: StartedProcess, number: signal.Signals, *, to_group: bool) -> None:
         if not send(one.pid, one.start_time, number, to_group=to_group) and self._orphans(one):
             with suppress(ProcessLookupError):
                 os.killpg(one.pid, number)
@@ -263,7 +263,7 @@ class ProcessReplicas:
 
     def _remove_ended(self, state: LedgerState, now: int) -> None:
         codes = self._reap_children(state)
-        crashed: list[Started] = []
+        crashed: list[StartedProcess] = []
         for one in list(state.started):
             if self._is_alive(one) and one.replica not in codes:
                 continue
@@ -277,17 +277,17 @@ class ProcessReplicas:
 
     def _reap_children(self, state: LedgerState) -> dict[str, int]:
         """Exit codes of our own children that have ended together with their groups, by replica."""
-        held = {one.replica for one in state.started if self._orphans(one)}
+        leases = {one.replica for one in state.started if self._orphans(one)}
         ended = {
             name: child
             for name, child in self._children.items()
-            if child.poll() is not None and name not in held
+            if child.poll() is not None and name not in leases
         }
         for name in ended:
             del self._children[name]
         return {name: child.returncode for name, child in ended.items()}
 
-    def _has_crashed(self, one: Started, code: int | None) -> bool:
+    def _has_crashed(self, one: StartedProcess, code: int | None) -> bool:
         if code is None:  # another autoscaler started it, so its exit code is unknown
             _log.warning("fleet %s: process %d has ended", self._fleet, one.pid)
         elif code == 0:

@@ -49,11 +49,11 @@ class RegisteredReplicas:
             if not one.is_draining
         ]
 
-    def holding(self, worker_ids: list[str]) -> dict[str, int]:
+    def lease_counts(self, worker_ids: list[str]) -> dict[str, int]:
         registry = self._registry
         if registry is None or not worker_ids:
             return {}
-        return _ask_registry(lambda: registry.holding(worker_ids))
+        return _ask_registry(lambda: registry.lease_counts(worker_ids))
 
     def drain(self, other: OtherReplica) -> None:
         for worker_id in other.ids:

@@ -94,7 +94,7 @@ def _rows(
 ) -> DataFrame:
     """All checks of single rows, and of the uniqueness of their numbers, in one pass."""
     problems = problems_of(table)
-    # Rows with times from before the clock was set back are no sign of a damaged lake.
+    # Rows with times from before the clock was set back do not mean that the lake is damaged.
     explained = {name: f"{name}_explained" for name in problems if name in CLOCK_PROBLEMS}
     instants = [c.name for c in table.columns if c.name in CLOCK_INSTANTS]
     is_explained = F.greatest(F.lit(0), F.lit(0), *instants) <= F.col("ahead_until")

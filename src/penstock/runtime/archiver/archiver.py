@@ -25,9 +25,9 @@ from penstock.ports.store import Session, Store
 from penstock.runtime.minute_counters import Sampler
 
 PAGE = 2_000  # rows of one read
-LOOKS = 10  # checks per run whether earlier writers have ended: about 3 s in all
-LOOK_MS = 20  # before the second check; doubled each time
-_MAX_LOOK_MS = 500
+CHECKS = 10  # checks per run whether earlier writers have ended: about 3 s in all
+CHECK_MS = 20  # before the second check; doubled each time
+_MAX_CHECK_MS = 500
 _log = logging.getLogger("penstock.archive")
 
 T = TypeVar("T")
@@ -81,19 +81,19 @@ class Archiver:
         return ArchiveRun(report.rows, report.files, cut is not None)
 
     def final_cut(
-        self, visible: VisibleRanges[Cut] | None = None, *, looks: int = LOOKS
+        self, visible: VisibleRanges[Cut] | None = None, *, checks: int = CHECKS
     ) -> Cut | None:
         """The row numbers of one instant below which no new row can appear; None: not yet known.
 
         The instant may lie before this call, unless `visible` is a new one.
         """
         visible = visible or self._visible
-        for step in range(looks):
+        for step in range(checks):
             position = self._read(lambda s: s.archive.position())
             cut = visible.observe(position.cut, position.writers)
             if cut is not None:
                 return cut
-            if self._pause(min(LOOK_MS << step, _MAX_LOOK_MS)):
+            if self._pause(min(CHECK_MS << step, _MAX_CHECK_MS)):
                 raise ShuttingDown("the archiver was stopped")
         _log.warning("archive is waiting for long-running transactions")
         return None

@@ -11,7 +11,7 @@ from penstock.ports.store import Store
 from penstock.runtime.archiver.archiver import Archiver
 from penstock.runtime.archiver.snapshots import Snapshots
 
-_LOOK_MS = 1_000  # another node takes over at most this long after a missed run
+_CHECK_MS = 1_000  # another node takes over at most this long after a missed run
 
 _log = logging.getLogger("penstock.archive")
 
@@ -26,7 +26,7 @@ class ArchiveDuty:
 
     def tick(self, now: int) -> int:
         if not take(self._store, self.name, for_ms=self._every_ms, now=now):
-            return now + min(_LOOK_MS, self._every_ms)
+            return now + min(_CHECK_MS, self._every_ms)
         archived = self._archiver.run()
         if archived.files:
             _log.info("%d rows written to the lake", sum(archived.rows.values()))
@@ -44,7 +44,7 @@ class SnapshotDuty:
 
     def tick(self, now: int) -> int:
         if not take(self._store, self.name, for_ms=self._every_ms, now=now):
-            return now + min(_LOOK_MS, self._every_ms)
+            return now + min(_CHECK_MS, self._every_ms)
         taken = self._snapshots.take()
         self._snapshots.keep_only(self._keep)
         _log.info("snapshot %d: %d messages", taken.snapshot_no, taken.rows)

@@ -39,7 +39,7 @@ from penstock.runtime.archiver.archiver import PAGE, Archiver, Pause, Progress, 
 
 T = TypeVar("T")
 ROWS_PER_FILE = 1_000_000
-_LOOKS = 60  # half a minute
+_CHECKS = 60  # half a minute
 
 
 class Snapshots:
@@ -139,7 +139,7 @@ class Snapshots:
             after = page.rows[-1][0]
 
     def _final_cut(self) -> Cut:
-        cut = self._archiver.final_cut(VisibleRanges(), looks=_LOOKS)
+        cut = self._archiver.final_cut(VisibleRanges(), checks=_CHECKS)
         if cut is None:
             raise StoreUnavailable(
                 "no snapshot can be taken while a long-running transaction writes"

@@ -14,8 +14,13 @@ import msgspec
 
 from penstock.domain.limits import SECOND
 from penstock.domain.scaling import fleet_run
-from penstock.domain.scaling.fleet_run import FLAPPING, CircuitsState, Decision, FleetReading
-from penstock.domain.scaling.fleet_status import ALERT, DECISION, Note
+from penstock.domain.scaling.fleet_run import (
+    MAX_UNEXPLAINED_COUNTS,
+    CircuitsState,
+    Decision,
+    FleetReading,
+)
+from penstock.domain.scaling.fleet_status import ALERT, DECISION, NewFact
 from penstock.domain.scaling.governor import FleetNeed, fleet_to_shrink
 from penstock.domain.scaling.pressure import Pressure, alerts_due, level_of, yields
 from penstock.domain.scaling.recommendation import Replicas
@@ -38,7 +43,7 @@ LEASE_MS = 30 * SECOND
 RENEW_MS = 10 * SECOND
 
 _log = logging.getLogger("penstock.scaling")
-LOOK_MS = 20  # how soon to check again while a call is pending
+CHECK_MS = 20  # how soon to check again while a call is pending
 MAX_PENDING = 32  # fleets observed at a time; calls that are late do not count
 _PARTS = (SOURCE, PRESSURE, REPLICAS, COUNT, ANSWERS)  # the parts that an observation covers
 
@@ -106,14 +111,14 @@ class Autoscaler:
         scaling: ScalingService,
         background: Background,
         *,
-        ways: Callable[[Sequence[str]], CircuitsState],
+        circuits_of_routes: Callable[[Sequence[str]], CircuitsState],
         holder: str,
         is_dry: bool = False,
     ) -> None:
         self._fleet_list = fleet_list
         self._scaling = scaling
         self._background = background
-        self._ways = ways
+        self._circuits_of_routes = circuits_of_routes
         self._is_dry = is_dry
         self._leadership = Leadership(scaling, holder=holder, is_dry=is_dry)
         self._holder = holder
@@ -121,7 +126,7 @@ class Autoscaler:
         self._refresh_at = 0
         self._pressures: dict[str, Pressure] = {}  # by source, as last reported
         self._alerted: dict[str, dict[str, int]] = {}
-        self._notes: list[Note] = []  # stored by the next tick that can
+        self._facts: list[NewFact] = []  # stored by the next tick that can
         self._gone: set[str] = set()
         self._short: dict[str, FleetNeed] = {}  # fleets that wait for room
 
@@ -143,7 +148,7 @@ class Autoscaler:
             for watch in self._fleet_list:
                 self._collect(watch, now)
         self._make_room(now)
-        self._keep(now)
+        self._save(now)
         return self._next_at(now)
 
     def close(self) -> None:
@@ -178,9 +183,9 @@ class Autoscaler:
         if pending.is_late:
             watch.next_at = now  # its answer is out of date; observe again
         elif pending.decision is not None:
-            self._scaled(watch, pending.decision, outcome_of(pending), now)
+            self._handle_scaling(watch, pending.decision, outcome_of(pending), now)
         else:
-            self._answered(watch, answer_of(pending), now)
+            self._handle_observation(watch, answer_of(pending), now)
 
     def _is_late(self, watch: FleetWatch, pending: PendingCall, now: int) -> None:
         """Report it once.  The fleet is observed again after this answer was dropped."""
@@ -194,23 +199,23 @@ class Autoscaler:
             self._note_decision(watch, pending.decision, error="slow")
         else:
             watch.is_counted = False
-        self._notes += watch.set_troubles((part,), [PartFailure(part, "slow", text)], now=now)
+        self._facts += watch.set_troubles((part,), [PartFailure(part, "slow", text)], now=now)
         watch.runs += 1
 
     # ---- deciding
 
-    def _answered(self, watch: FleetWatch, answer: Observation, now: int) -> None:
+    def _handle_observation(self, watch: FleetWatch, answer: Observation, now: int) -> None:
         self._take_pressure(watch, answer, now)
         watch.is_counted = answer.replicas is not None
         watch.update(seen_at=now, sample=answer.sample)
         if answer.replicas is None:
-            self._notes += watch.set_troubles(_PARTS, answer.failures, now=now)
+            self._facts += watch.set_troubles(_PARTS, answer.failures, now=now)
             watch.runs += 1
             return
-        self._find_short(watch, answer, answer.replicas, now)
+        self._check_shortage(watch, answer, answer.replicas, now)
         decision = self._decide(watch, answer, answer.replicas, now)
         if not decision.change:
-            self._notes += watch.set_troubles((SCALING,), (), now=now)
+            self._facts += watch.set_troubles((SCALING,), (), now=now)
         if decision.change and not self._is_dry:
             watch.scale(self._background, decision, now=now)
             return
@@ -233,7 +238,9 @@ class Autoscaler:
             trouble=answer.trouble_of(SOURCE),
             level=level,
             yields=watch.is_yielding,
-            circuits=self._ways(watch.fleet.routes) if watch.fleet.routes else CircuitsState.FREE,
+            circuits=self._circuits_of_routes(watch.fleet.routes)
+            if watch.fleet.routes
+            else CircuitsState.FREE,
         )
         others = [each.need for each in self._fleet_list if each is not watch]
         state, decision = fleet_run.run(
@@ -241,18 +248,18 @@ class Autoscaler:
         )
         watch.update(min=fleet.min, max=fleet.max)
         failures = [*answer.failures, *_flapping(state.odd_counts, replicas)]
-        self._notes += watch.set_troubles(_PARTS, failures, now=now)
+        self._facts += watch.set_troubles(_PARTS, failures, now=now)
         watch.update(
             state=state, replicas=replicas, decision=decision, level=level, pressure=pressure
         )
         return decision
 
-    def _scaled(
+    def _handle_scaling(
         self, watch: FleetWatch, decision: Decision, failures: tuple[PartFailure, ...], now: int
     ) -> None:
         watch.runs += 1
         failed = [msgspec.structs.replace(one, part=SCALING) for one in failures]
-        self._notes += watch.set_troubles((SCALING,), failed, now=now)
+        self._facts += watch.set_troubles((SCALING,), failed, now=now)
         if failed:
             watch.update(state=fleet_run.record_attempt(watch.state, decision))
         else:
@@ -262,14 +269,14 @@ class Autoscaler:
         watch.record_decision(decision, is_done=not failed, now=now)
         self._note_decision(watch, decision, error=failed[0].code if failed else None)
 
-    def _find_short(
+    def _check_shortage(
         self, watch: FleetWatch, answer: Observation, replicas: Replicas, now: int
     ) -> None:
         """If requested workers do not appear, another fleet may have to give one up."""
         if not fleet_run.is_short(watch.state, replicas, watch.fleet, now=now):
             return
         if not answer.trouble_of(REPLICAS):  # such as a crash loop, which more room does not end
-            self._notes.append(watch.report_short())
+            self._facts.append(watch.report_short())
             if not self._is_dry:
                 self._short[watch.name] = watch.need  # with the count it desires now
         watch.update(state=fleet_run.record_shortage(watch.state))
@@ -283,7 +290,7 @@ class Autoscaler:
                 continue
             del self._short[name]
             if giver is not None:
-                state, decision = fleet_run.give_one(giver.state)
+                state, decision = fleet_run.give_up_worker(giver.state)
                 giver.update(state=state, decision=decision)
                 giver.scale(self._background, decision, now=now)
                 self._collect(giver, now)
@@ -303,7 +310,7 @@ class Autoscaler:
         ):
             last[alert.what] = now
             self._fleet_list.alerts.send(alert)
-            self._notes.append(Note(ALERT, source, msgspec.to_builtins(alert)))
+            self._facts.append(NewFact(ALERT, source, msgspec.to_builtins(alert)))
 
     # ---- recording
 
@@ -325,11 +332,11 @@ class Autoscaler:
         }
         if error is not None:
             data["error"] = error
-        self._notes.append(Note(DECISION, watch.name, data))
+        self._facts.append(NewFact(DECISION, watch.name, data))
 
-    def _keep(self, now: int) -> None:
+    def _save(self, now: int) -> None:
         changed = [watch for watch in self._fleet_list if watch.is_changed]
-        if not changed and not self._notes and not self._gone:
+        if not changed and not self._facts and not self._gone:
             return
         # A dry run must not overwrite the status kept by an autoscaler that acts.
         is_shown = not self._is_dry or not self._scaling.is_led(
@@ -337,10 +344,10 @@ class Autoscaler:
         )
         statuses = [watch.status for watch in changed] if is_shown else []
         gone = self._gone if is_shown else ()
-        self._scaling.keep(statuses, self._notes, gone=gone, now=now).result()
+        self._scaling.save_tick(statuses, self._facts, gone=gone, now=now).result()
         for watch in changed:
             watch.is_changed = False
-        self._notes, self._gone = [], set()
+        self._facts, self._gone = [], set()
 
     def _next_at(self, now: int) -> int:
         due = [self._refresh_at, self._leadership.next_at]
@@ -349,12 +356,12 @@ class Autoscaler:
             if waiting is None:
                 due.append(max(watch.next_at, now + 1))
             else:
-                due.append(now + (SECOND if waiting.is_late else LOOK_MS))
+                due.append(now + (SECOND if waiting.is_late else CHECK_MS))
         return max(min(due), now + 1)
 
 
 def _flapping(odd_counts: int, replicas: Replicas) -> list[PartFailure]:
-    if odd_counts < FLAPPING:
+    if odd_counts < MAX_UNEXPLAINED_COUNTS:
         return []
     text = f"the number of replicas keeps changing without a request; now it is {replicas.total}"
     return [PartFailure(COUNT, "replicas_flapping", text)]

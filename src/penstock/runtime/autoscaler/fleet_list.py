@@ -119,12 +119,12 @@ class FleetList:
         known = self._watches.get(fleet.name)
         if known is not None and known.plan == plan and known.access.source is source:
             return known
-        manager = _as_before(known, fleet) or self._factory.manager(fleet)
+        manager = _reusable_manager(known, fleet) or self._factory.manager(fleet)
         access = FleetAccess(fleet.all_queues, spec, source, manager)
         return FleetWatch(plan, access, seen_by=self._seen_by, is_dry=self._is_dry)
 
 
-def _as_before(known: FleetWatch | None, fleet: Fleet) -> ReplicaManager | None:
+def _reusable_manager(known: FleetWatch | None, fleet: Fleet) -> ReplicaManager | None:
     """The existing manager, unless the work has changed: new limits must not restart workers."""
     if known is None:
         return None

@@ -18,7 +18,7 @@ from penstock.domain.scaling.fleet_status import (
     FleetStatus,
     FleetTrouble,
     LastChange,
-    Note,
+    NewFact,
 )
 from penstock.domain.scaling.governor import FleetNeed
 from penstock.domain.scaling.recommendation import Profile
@@ -84,21 +84,21 @@ class FleetWatch:
             is_excused=self.is_yielding or self.has_trouble(REPLICAS, SCALING),
         )
 
-    def adopt(self, left: FleetStatus | None, *, now: int) -> None:
+    def adopt(self, status: FleetStatus | None, *, now: int) -> None:
         """Continue from the status of the previous leader, unless it is out of date."""
         window_ms = self.plan.profile.samples_needed * self.fleet.interval_ms
         if (
-            left is None
-            or left.all_queues != self.fleet.all_queues
-            or abs(now - left.seen_at) > window_ms
+            status is None
+            or status.all_queues != self.fleet.all_queues
+            or abs(now - status.seen_at) > window_ms
         ):
             return
         self.status = msgspec.structs.replace(
             self.status,
-            state=left.state,
-            replicas=left.replicas,
-            made=left.made,
-            troubles=left.troubles,
+            state=status.state,
+            replicas=status.replicas,
+            made=status.made,
+            troubles=status.troubles,
         )
 
     def forget(self) -> None:
@@ -144,11 +144,11 @@ class FleetWatch:
 
     def set_troubles(
         self, parts: Sequence[str], failures: Iterable[PartFailure], *, now: int
-    ) -> list[Note]:
+    ) -> list[NewFact]:
         """Replace the troubles of these parts; new ones and recoveries become facts, once each."""
         before = {trouble.part: trouble for trouble in self.status.troubles}
         after = {part: trouble for part, trouble in before.items() if part not in parts}
-        notes = []
+        facts = []
         for one in failures:
             known = before.get(one.part)
             is_new = known is None or known.code != one.code
@@ -157,24 +157,24 @@ class FleetWatch:
             if is_new:
                 _log.warning("fleet %s: %s (%s)", self.name, one.text, one.code)
                 data = {"part": one.part, "code": one.code, "text": one.text}
-                notes.append(Note(TROUBLE, self.name, data))
+                facts.append(NewFact(TROUBLE, self.name, data))
         for part in before.keys() - after.keys():
-            notes.append(self._recovered(before[part], now))
+            facts.append(self._recovered(before[part], now))
         if after != before:
             self.update(troubles=tuple(after.values()))
-        return notes
+        return facts
 
-    def report_short(self) -> Note:
+    def report_short(self) -> NewFact:
         text = f"{self.state.expected} workers were requested, and not all have appeared"
         _log.warning("fleet %s: %s", self.name, text)
         data = {"part": REPLICAS, "code": Cause.REPLICAS_MISSING.value, "text": text}
-        return Note(TROUBLE, self.name, data)
+        return NewFact(TROUBLE, self.name, data)
 
-    def _recovered(self, trouble: FleetTrouble, now: int) -> Note:
+    def _recovered(self, trouble: FleetTrouble, now: int) -> NewFact:
         _log.info("fleet %s: %s has recovered", self.name, trouble.part)
         lasted_ms = now - trouble.since
         data = {"part": trouble.part, "code": trouble.code, "lasted_ms": lasted_ms}
-        return Note(RECOVERED, self.name, data)
+        return NewFact(RECOVERED, self.name, data)
 
 
 def answer_of(pending: PendingCall) -> Observation:

@@ -23,10 +23,10 @@ class FoundQueues(msgspec.Struct, frozen=True):
 
 
 class QueueFinder:
-    def __init__(self, store: Store, *, scan_ms: int, ring: Callable[[], None]) -> None:
+    def __init__(self, store: Store, *, scan_ms: int, wake: Callable[[], None]) -> None:
         self._store = store
         self._scan_ms = scan_ms
-        self._ring = ring
+        self._wake = wake
         self._woken: deque[list[int]] = deque()
         self._ours: set[int] = set()
         self._others: set[int] = set()  # cleared now and then: a queue's purpose may change
@@ -41,16 +41,16 @@ class QueueFinder:
         news = [no for no, count in woken.items() if count and no not in self._others]
         if news:
             self._woken.append(news)
-            self._ring()
+            self._wake()
 
-    def look(self, *, now: int) -> FoundQueues:
+    def find(self, *, now: int) -> FoundQueues:
         """Queues found since the last call; raises PenstockError without losing a wake-up."""
         woken: set[int] = set()
         for _ in range(len(self._woken)):
             woken.update(self._woken.popleft())
         try:
             scanned = self._scan(now)
-            self._learn(woken.union(scanned))
+            self._find_delivery_queues(woken.union(scanned))
         except BaseException:
             self._woken.append(list(woken))
             raise
@@ -70,15 +70,15 @@ class QueueFinder:
             self._forget_at = now + MINUTE
         return scanned
 
-    def _learn(self, queue_nos: Iterable[int]) -> None:
+    def _find_delivery_queues(self, queue_nos: Iterable[int]) -> None:
         unknown = [no for no in queue_nos if no not in self._ours and no not in self._others]
         if not unknown:
             return
 
-        def look(session: Session) -> list[int]:
-            found = session.deliveries.queues(unknown)
+        def do(session: Session) -> list[int]:
+            found = session.queues.by_numbers(unknown)
             return [queue.queue_no for queue in found if is_for_deliveries(queue)]
 
-        ours = self._store.read(look).result()
+        ours = self._store.read(do).result()
         self._ours.update(ours)
         self._others.update(set(unknown).difference(ours))

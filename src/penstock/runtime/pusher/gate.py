@@ -19,14 +19,15 @@ from penstock.domain.message.lease import LeaseAct, Verb
 from penstock.domain.message.lifecycle import EXPIRED, Content, Message
 from penstock.runtime.pusher.outgoing import BackoffSettings, InFlight, act_on, delay_ms, request_of
 from penstock.runtime.pusher.round_robin import RoundRobin
-from penstock.services.circuits.circuits import CircuitService, PermitRequest
+from penstock.services.circuits.circuits import CircuitService
+from penstock.services.circuits.permits import PermitRequest
 from penstock.services.routes import RouteService
 
 
-class Admitted(msgspec.Struct):
-    go: list[InFlight] = []
-    back: list[LeaseAct] = []
-    dropped: list[InFlight] = []  # of those in `back`: permitted, but expired
+class Admission(msgspec.Struct):
+    admitted: list[InFlight] = []
+    returned: list[LeaseAct] = []
+    dropped: list[InFlight] = []  # of those in `returned`: permitted, but expired
 
 
 class PushGate:
@@ -35,26 +36,26 @@ class PushGate:
         routes: RouteService,
         circuits: CircuitService,
         round_robin: RoundRobin,
-        waits: BackoffSettings,
+        backoff: BackoffSettings,
     ) -> None:
         self._routes = routes
         self._circuits = circuits
         self._round_robin = round_robin
-        self._waits = waits
+        self._backoff = backoff
 
-    def admit(self, heads: Sequence[tuple[Message, Content]], *, now: int) -> Admitted:
+    def admit(self, heads: Sequence[tuple[Message, Content]], *, now: int) -> Admission:
         """Raises PenstockError if the store does not answer."""
-        found = Admitted()
+        found = Admission()
         for message, content in heads:
             ready = self._ready(message, content, now=now)
             if isinstance(ready, LeaseAct):
-                found.back.append(ready)
+                found.returned.append(ready)
             elif self._round_robin.enter(
                 message.queue_no, ready.route.pattern, timeout_ms=ready.request.timeout_ms
             ):
-                found.go.append(ready)
+                found.admitted.append(ready)
             else:
-                found.back.append(act_on(message, Verb.RELEASE, now=now))
+                found.returned.append(act_on(message, Verb.RELEASE, now=now))
         self._ask(found, now=now)
         return found
 
@@ -67,23 +68,23 @@ class PushGate:
             route = self._routes.match(delivery.uri)
             request = request_of(delivery, route, message_id=message.id, now=now)
         except PenstockError as error:
-            wait_ms = delay_ms(self._waits, (), failures=message.failures + 1, now=now)
+            wait_ms = delay_ms(self._backoff, (), failures=message.failures + 1, now=now)
             return act_on(message, Verb.FAIL, now=now, delay_ms=wait_ms, text=str(error))
         return InFlight(message, delivery, route, request, is_expired=is_expired)
 
-    def _ask(self, found: Admitted, *, now: int) -> None:
+    def _ask(self, found: Admission, *, now: int) -> None:
         """Ask for permits.  The queue of a delivery without one is held when this returns."""
-        permits = self._permits(found.go)
-        go, found.go = found.go, []
-        for one, permitted in zip(go, permits, strict=True):
+        permits = self._permits(found.admitted)
+        admitted, found.admitted = found.admitted, []
+        for one, permitted in zip(admitted, permits, strict=True):
             one.permitted = permitted
             if permitted.permit is Permit.HOLD:
-                found.back.append(act_on(one.message, Verb.RELEASE, now=now))
+                found.returned.append(act_on(one.message, Verb.RELEASE, now=now))
             elif one.is_expired:
-                found.back.append(_cancel(one.message, now=now))
+                found.returned.append(_cancel(one.message, now=now))
                 found.dropped.append(one)
             else:
-                found.go.append(one)
+                found.admitted.append(one)
 
     def _permits(self, wanted: Sequence[InFlight]) -> Sequence[Permitted]:
         circuits = self._circuits

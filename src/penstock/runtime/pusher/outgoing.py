@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 
 import msgspec
 
-from penstock.domain.circuit.circuit import Permitted, RequestOutcome
+from penstock.domain.circuit.circuit import Permitted, Reported, RequestOutcome
 from penstock.domain.delivery.delivery import OF_THE_CONNECTION, Delivery
 from penstock.domain.delivery.route import DeliveryRoute
 from penstock.domain.delivery.signature import HEADERS as SIGNED
@@ -16,7 +16,6 @@ from penstock.domain.limits import DAY, HOUR, NUL, SECOND
 from penstock.domain.message.lease import Lease, LeaseAct, Verb
 from penstock.domain.message.lifecycle import Message
 from penstock.ports.sender import PushRequest, PushResponse
-from penstock.services.circuits.circuits import Reported
 
 _TIMEOUT = "x-timeout"  # milliseconds, for this request alone
 # Hop-by-hop headers, and those that every connection sets itself.
@@ -101,7 +100,7 @@ class BackoffSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def delay_ms(
-    waits: BackoffSettings,
+    backoff: BackoffSettings,
     intervals_ms: Sequence[int],
     *,
     failures: int,
@@ -112,13 +111,13 @@ def delay_ms(
 
     `retry_after` can only lengthen the delay: an endpoint that returns 0 must not cause a hot loop.
     """
-    own = intervals_ms[min(failures, len(intervals_ms)) - 1] if intervals_ms else waits.retry_ms
+    own = intervals_ms[min(failures, len(intervals_ms)) - 1] if intervals_ms else backoff.retry_ms
     asked = None
-    if waits.honours_retry_after and retry_after is not None:
+    if backoff.honours_retry_after and retry_after is not None:
         asked = retry_after_ms(retry_after, now=now)
     if asked is None:
         return own
-    return max(own, SHORTEST_MS, min(asked, waits.max_retry_after_ms))
+    return max(own, SHORTEST_MS, min(asked, backoff.max_retry_after_ms))
 
 
 def retry_after_ms(text: str, *, now: int) -> int | None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from penstock.domain.circuit.circuit import is_success, outcome_of
+from penstock.domain.circuit.circuit import Reported, is_success, outcome_of
 from penstock.domain.delivery.route import RouteTable
 from penstock.domain.errors import PenstockError, QueueNotFound
 from penstock.domain.message.lease import LeaseAct, Verb
@@ -24,7 +24,7 @@ from penstock.domain.message.lifecycle import Content, Message, State
 from penstock.ports.sender import PushResponse, Sender
 from penstock.ports.store import Acted, Claim, Claimed, Store
 from penstock.runtime.pusher.finder import QueueFinder
-from penstock.runtime.pusher.gate import Admitted, PushGate
+from penstock.runtime.pusher.gate import Admission, PushGate
 from penstock.runtime.pusher.outgoing import (
     BackoffSettings,
     InFlight,
@@ -34,7 +34,7 @@ from penstock.runtime.pusher.outgoing import (
 )
 from penstock.runtime.pusher.round_robin import RoundRobin
 from penstock.runtime.pusher.tally import PushResult, PushTally
-from penstock.services.circuits.circuits import CircuitService, Reported
+from penstock.services.circuits.circuits import CircuitService
 from penstock.services.routes import RouteService
 
 _log = logging.getLogger("penstock.push")
@@ -47,7 +47,7 @@ class PusherSettings(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: int
     lease_ms: int
     scan_ms: int
-    waits: BackoffSettings = BackoffSettings()
+    backoff: BackoffSettings = BackoffSettings()
 
     @property
     def extend_ms(self) -> int:
@@ -65,25 +65,25 @@ class Pusher:
         *,
         settings: PusherSettings,
         holder: str,
-        ring: Callable[[], None] = lambda: None,
+        wake: Callable[[], None] = lambda: None,
         tally: PushTally | None = None,
     ) -> None:
-        """`ring` is called, from any thread, when a step has something to do."""
+        """`wake` is called, from any thread, when a step has something to do."""
         self._store = store
         self._sender = sender
         self._routes = routes
         self._circuits = circuits
         self._settings = settings
         self._holder = holder
-        self._ring = ring
+        self._wake = wake
         self._tally = tally or PushTally()
-        self._finder = QueueFinder(store, scan_ms=settings.scan_ms, ring=ring)
+        self._finder = QueueFinder(store, scan_ms=settings.scan_ms, wake=wake)
         self._round_robin = RoundRobin(
             most=settings.concurrency,
             limit_of=self._limit_of,
             is_shared=lambda: len(routes.table.routes) > 1,
         )
-        self._gate = PushGate(routes, circuits, self._round_robin, settings.waits)
+        self._gate = PushGate(routes, circuits, self._round_robin, settings.backoff)
         self._in_flight: dict[int, InFlight] = {}  # by queue: one at a time
         self._inbox: deque[tuple[InFlight, PushResponse]] = deque()
         self._answered: list[tuple[InFlight, PushResponse]] = []
@@ -102,7 +102,7 @@ class Pusher:
         self._is_stopping = True
 
     def tick(self, now: int) -> int:
-        """Returns when the next step is due, unless `ring` is called before.
+        """Returns when the next step is due, unless `wake` is called before.
 
         Raises PenstockError if the store fails; then the next step finishes what was answered.
         """
@@ -151,7 +151,7 @@ class Pusher:
 
     def _failure(self, one: InFlight, response: PushResponse, now: int) -> LeaseAct:
         wait_ms = delay_ms(
-            self._settings.waits,
+            self._settings.backoff,
             one.route.retry_intervals_ms,
             failures=one.message.failures + 1,
             retry_after=response.retry_after,
@@ -187,7 +187,7 @@ class Pusher:
 
     def _find(self, now: int) -> None:
         self._round_robin.wake_parked(now=now)
-        found = self._finder.look(now=now)
+        found = self._finder.find(now=now)
         for queue_no in found.woken:
             self._round_robin.wake(queue_no)
         self._round_robin.add_scanned(found.scanned)
@@ -197,16 +197,16 @@ class Pusher:
         if not heads:
             return
         try:
-            admitted = self._gate.admit(heads, now=now)
-            for one in admitted.go:
+            admission = self._gate.admit(heads, now=now)
+            for one in admission.admitted:
                 self._begin(one, now)
-            self._give_back(admitted)
-            self._reports += [one.reported(None) for one in admitted.dropped]
+            self._release(admission)
+            self._reports += [one.reported(None) for one in admission.dropped]
         except PenstockError:
-            self._leave_alone([message for message, _ in heads])
+            self._abandon([message for message, _ in heads])
             raise
 
-    def _leave_alone(self, messages: Sequence[Message]) -> None:
+    def _abandon(self, messages: Sequence[Message]) -> None:
         """The store does not answer: the leases of messages that were not sent expire."""
         for message in messages:
             queue_no = message.queue_no
@@ -234,10 +234,10 @@ class Pusher:
                 self._round_robin.park(queue_no, now + _AFTER_ERROR_MS)
             else:
                 heads += claimed.messages
-                self._leave_if_empty(queue_no, claimed, now)
+                self._drop_if_empty(queue_no, claimed, now)
         return heads
 
-    def _leave_if_empty(self, queue_no: int, claimed: Claimed, now: int) -> None:
+    def _drop_if_empty(self, queue_no: int, claimed: Claimed, now: int) -> None:
         if claimed.messages:
             return
         if claimed.next_due_at is None:
@@ -251,7 +251,7 @@ class Pusher:
 
         def then(response: PushResponse) -> None:
             self._inbox.append((one, response))
-            self._ring()
+            self._wake()
 
         try:
             self._sender.send(one.request, then)
@@ -259,8 +259,8 @@ class Pusher:
             _log.exception("a request could not be sent")
             then(PushResponse(error=str(error)))
 
-    def _give_back(self, admitted: Admitted) -> None:
-        for act, answer in zip(admitted.back, self._act(admitted.back), strict=True):
+    def _release(self, admission: Admission) -> None:
+        for act, answer in zip(admission.returned, self._act(admission.returned), strict=True):
             queue_no = act.lease.queue_no
             if act.verb is not Verb.RELEASE:
                 self._return_queue(queue_no, answer)
@@ -271,7 +271,7 @@ class Pusher:
         if isinstance(answer, Acted) and answer.state is State.WAITING:
             self._round_robin.park(queue_no, answer.due_at)
         else:
-            self._round_robin.back(queue_no)
+            self._round_robin.put_behind(queue_no)
 
     def _act(self, acts: Sequence[LeaseAct]) -> list[Acted | PenstockError]:
         if not acts:

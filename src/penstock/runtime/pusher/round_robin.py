@@ -82,7 +82,7 @@ class RoundRobin:
 
     def take(self) -> list[int]:
         """Take as many queues as there is room for; those whose route is full wait for it."""
-        self._let_in()
+        self._admit_waiting()
         taken: list[int] = []
         wanted: Counter[str] = Counter()
         while self._queue and len(taken) < self.room:
@@ -114,7 +114,7 @@ class RoundRobin:
         """True if the queue waits for room on its route."""
         return queue_no in self._waits
 
-    def back(self, queue_no: int) -> None:
+    def put_behind(self, queue_no: int) -> None:
         """The queue was served and may have more: put it behind all others."""
         self._leave(queue_no)
         self._queue.setdefault(queue_no)
@@ -142,8 +142,8 @@ class RoundRobin:
         self._bulkhead.leave(queue_no, is_ended=is_ended)
         return self._taken.pop(queue_no, False)
 
-    def _let_in(self) -> None:
-        """Queues that waited for a route go to the front: their place had come before."""
+    def _admit_waiting(self) -> None:
+        """Move queues that waited for room on a route to the front."""
         total = 0
         for route in list(self._waiting):
             waiting = self._waiting[route]
@@ -162,7 +162,7 @@ class RoundRobin:
         self._waiting.setdefault(route, deque()).append(queue_no)
 
     def _room_of(self, route: str, *, wanted: int = 0, total: int = 0) -> int:
-        return self._bulkhead.room(
+        return self._bulkhead.free_slots(
             route,
             limit=self._limit_of(route),
             is_shared=self._is_shared(),

@@ -1,4 +1,4 @@
-"""The thread that runs the pusher's steps, when the wakeup rings or a step is due."""
+"""The thread that runs the pusher's steps, when it is woken or a step is due."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _LONGEST_MS = 60_000  # the clock may be set forward
 
 
 class WakeupEvent:
-    """Rung from any thread; one thread waits for it."""
+    """Set from any thread; one thread waits for it."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         if not self._event.is_set():
             self._event.set()
 
@@ -70,7 +70,7 @@ class PusherThread:
         May be called twice.
         """
         self._stopped.set()
-        self._wakeup.ring()
+        self._wakeup.wake()
         self._thread.join()
         self._sender.close()
 

@@ -11,17 +11,16 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from penstock.domain.circuit import circuit as circuits
 from penstock.domain.circuit import overrides
-from penstock.domain.circuit.circuit import circuit_hash
-from penstock.domain.circuit.overrides import NONE, BreakerOverrides, check_route, merge
+from penstock.domain.circuit.overrides import NONE, BreakerOverrides, merge
 from penstock.domain.circuit.settings import BreakerSettings, check
 from penstock.domain.document import Document, Latest
-from penstock.domain.errors import CircuitNotFound, InvalidRequest
+from penstock.domain.errors import InvalidRequest
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Work, read, write
 from penstock.services.documents import DocumentVersion
-from penstock.services.routes import RouteService
 
 OVERRIDES = "circuit_breaker_overrides"
 
@@ -53,14 +52,14 @@ class Overrides:
     def change(self, session: Session, route: str, change: ChangeOverrides) -> BreakerOverrides:
         """Change overrides inside a transaction; empty ones are removed.  Raises InvalidRequest."""
         now = self._clock.now()
-        by_route = _read_overrides(session.documents.to_change(OVERRIDES, now=now))
+        by_route = _read_overrides(session.documents.lock(OVERRIDES, now=now))
         after = change(by_route.pop(route, NONE))
         overrides.read(after.values())
         if after != NONE:
             by_route[route] = after
         put = session.documents.put(OVERRIDES, msgspec.json.encode(by_route).decode(), now=now)
         data = {"version": put.version, "route": route}
-        session.facts.add("breaker_changed", circuit_hash(route), at=now, data=data)
+        session.facts.add("breaker_changed", circuits.circuit_hash(route), at=now, data=data)
         self._take(by_route)
         self._kept.put(put.version, now=now)
         return after
@@ -80,7 +79,7 @@ class Overrides:
             self._take(by_route)
 
     def _take(self, by_route: Mapping[str, BreakerOverrides]) -> None:
-        self.by_hash = {circuit_hash(route): one for route, one in by_route.items()}
+        self.by_hash = {circuits.circuit_hash(route): one for route, one in by_route.items()}
         found = by_route.values()
         self.is_any_checked = any(one.circuit_check_enabled is True for one in found)
         self.is_any_unchecked = any(one.circuit_check_enabled is False for one in found)
@@ -101,16 +100,16 @@ class Breaker:
         self.overrides = Overrides(clock)
         self._kept = DocumentVersion()
 
-    def of(self, one: str) -> BreakerSettings:
+    def of(self, circuit_hash: str) -> BreakerSettings:
         """The settings in force for a circuit, as last read."""
-        return self.in_force()(one)
+        return self.in_force()(circuit_hash)
 
     def in_force(self) -> SettingsOf:
         """The same, from one snapshot that a transaction uses throughout."""
         defaults, by_hash = self.settings, self.overrides.by_hash
 
-        def of(one: str) -> BreakerSettings:
-            overrides = by_hash.get(one)
+        def of(circuit_hash: str) -> BreakerSettings:
+            overrides = by_hash.get(circuit_hash)
             return defaults if overrides is None else merge(defaults, overrides)
 
         return of
@@ -149,7 +148,7 @@ class Breaker:
         now = self._clock.now()
 
         def do(session: Session) -> BreakerSettings:
-            before = _read(session.documents.to_change(SETTINGS, now=now))
+            before = _read(session.documents.lock(SETTINGS, now=now))
             settings = check(change(before))
             text = msgspec.json.encode(settings).decode()
             put = session.documents.put(SETTINGS, text, now=now)
@@ -189,73 +188,3 @@ class Breaker:
 
 def _read(found: Document | Latest | None) -> BreakerSettings:
     return DEFAULTS if found is None or found.text is None else _decoder.decode(found.text)
-
-
-class SettingsView(msgspec.Struct, frozen=True):
-    circuit: str  # hash
-    route: str
-    overrides: BreakerOverrides
-    settings: BreakerSettings  # in force: the defaults with the overrides
-
-
-class CircuitSettingsService:
-    """The settings of single circuits: read, change, list."""
-
-    def __init__(self, store: Store, routes: RouteService, breaker: Breaker) -> None:
-        self._store = store
-        self._routes = routes
-        self._breaker = breaker
-
-    def all(self) -> Work[list[SettingsView]]:
-        """The settings of circuits with overrides, by route."""
-
-        def do(session: Session) -> list[SettingsView]:
-            defaults = self._breaker.read(session)
-            found = self._breaker.overrides.read(session)
-            return [_view(route, found[route], defaults) for route in sorted(found)]
-
-        return read(self._store, do)
-
-    def get(self, one: str, *, route: str | None = None) -> Work[SettingsView]:
-        """Raises CircuitNotFound.  `route`: needed if the circuit is not stored yet."""
-
-        def do(session: Session) -> SettingsView:
-            named = self._route_of(session, one, route)
-            overrides = self._breaker.overrides.read(session).get(named, NONE)
-            return _view(named, overrides, self._breaker.read(session))
-
-        return read(self._store, do)
-
-    def change(
-        self, one: str, change: ChangeOverrides, *, route: str | None = None
-    ) -> Work[SettingsView]:
-        """Change overrides; raises CircuitNotFound, or InvalidRequest, and then stores nothing."""
-
-        def do(session: Session) -> SettingsView:
-            named = self._route_of(session, one, route)
-            overrides = self._breaker.overrides.change(session, named, change)
-            return _view(named, overrides, self._breaker.read(session))
-
-        return write(self._store, do)
-
-    def _route_of(self, session: Session, one: str, given: str | None) -> str:
-        if given is not None:
-            if circuit_hash(check_route(given)) != one:
-                raise InvalidRequest(
-                    f"the circuit of route {given!r} is {circuit_hash(given)}, not {one}"
-                )
-            return given
-        of_table = self._routes.table.of_hash(one)
-        if of_table is not None:
-            return of_table.pattern
-        known = session.circuits.find([one]).get(one)
-        if known is not None:
-            return known.pattern
-        for route in self._breaker.overrides.read(session):
-            if circuit_hash(route) == one:
-                return route
-        raise CircuitNotFound(one)
-
-
-def _view(route: str, overrides: BreakerOverrides, defaults: BreakerSettings) -> SettingsView:
-    return SettingsView(circuit_hash(route), route, overrides, merge(defaults, overrides))

@@ -18,7 +18,6 @@ from penstock.domain.circuit.circuit import (
     Permit,
     Permitted,
     Reported,
-    circuit_hash,
 )
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.errors import CircuitNotFound
@@ -26,7 +25,8 @@ from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Steps, Work, read, write
 from penstock.services.circuits import transitions
-from penstock.services.circuits.breaker import Breaker, CircuitSettingsService, SettingsOf
+from penstock.services.circuits.breaker import Breaker, SettingsOf
+from penstock.services.circuits.circuit_settings import CircuitSettingsService
 from penstock.services.circuits.held_queues import HeldQueues
 from penstock.services.circuits.permits import (
     PermitRequest,
@@ -41,13 +41,11 @@ from penstock.services.routes import RouteService
 
 NOT_CLOSED = (CircuitState.OPEN, CircuitState.HALF_OPEN)
 
-HALF_OPENING = "circuits.half_open"
-LETTING_GO = "circuits.unhold"
-TRYING = "circuits.probe"
+HALF_OPEN_DUTY = "circuits.half_open"
+RELEASE_DUTY = "circuits.unhold"
+PROBE_DUTY = "circuits.probe"
 
 Do = Callable[[Session, int], int]
-
-__all__ = ["CircuitService", "CircuitView", "Reported", "Ticked", "PermitRequest"]
 
 
 class CircuitView(msgspec.Struct, frozen=True):
@@ -64,7 +62,7 @@ class CircuitsOverview(msgspec.Struct, frozen=True):
     awaiting_unhold: int  # queues, of all circuits together
 
 
-class Ticked(msgspec.Struct, frozen=True):
+class TickResult(msgspec.Struct, frozen=True):
     """What a cluster duty has done; None if another node ran it."""
 
     next_at: int
@@ -87,9 +85,9 @@ class CircuitService:
         """As last read."""
         return self.breaker.settings
 
-    def settings_of(self, one: str) -> BreakerSettings:
+    def settings_of(self, circuit_hash: str) -> BreakerSettings:
         """The settings of a circuit: the defaults with its overrides."""
-        return self.breaker.of(one)
+        return self.breaker.of(circuit_hash)
 
     @property
     def is_checking(self) -> bool:
@@ -121,7 +119,7 @@ class CircuitService:
         settings_of, now = self.breaker.in_force(), self._clock.now()
 
         def do(session: Session) -> list[Permitted]:
-            hashes = {one.pattern: circuit_hash(one.pattern) for one in wanted}
+            hashes = {one.pattern: circuits.circuit_hash(one.pattern) for one in wanted}
             found = session.circuits.find(sorted(set(hashes.values())))
             permits = [
                 permitted(one, found.get(one_hash), settings_of(one_hash), now=now)
@@ -149,7 +147,7 @@ class CircuitService:
         hashes = {one.hash for one in found if one.permit is not Permit.GO}
 
         def do(session: Session) -> list[Permitted]:
-            known = session.circuits.to_change(hashes)
+            known = session.circuits.lock(hashes)
             probed: dict[str, Circuit] = {}
             held: dict[str, list[int]] = {}
             final = []
@@ -200,11 +198,11 @@ class CircuitService:
 
     # ---- reading
 
-    def status(self, one: str) -> Work[CircuitState]:
+    def status(self, circuit_hash: str) -> Work[CircuitState]:
         """The state of a circuit; an unknown one is closed."""
 
         def do(session: Session) -> CircuitState:
-            found = session.circuits.find([one]).get(one)
+            found = session.circuits.find([circuit_hash]).get(circuit_hash)
             return found.state if found else CircuitState.CLOSED
 
         return read(self._store, do)
@@ -219,43 +217,55 @@ class CircuitService:
 
     def view_of(self, route: str, found: CircuitsOverview) -> CircuitView:
         """The circuit of a route; one without any outcome is closed."""
-        one = circuit_hash(route)
-        known = found.circuits.get(one)
-        return known or self._view(one, Circuit(pattern=route), found.held, {})
+        circuit_hash = circuits.circuit_hash(route)
+        known = found.circuits.get(circuit_hash)
+        return known or self._view(circuit_hash, Circuit(pattern=route), found.held, {})
 
-    def one(self, one: str) -> Work[CircuitView | None]:
+    def find(self, circuit_hash: str) -> Work[CircuitView | None]:
         def do(session: Session) -> CircuitView | None:
-            found = session.circuits.find([one]).get(one)
+            found = session.circuits.find([circuit_hash]).get(circuit_hash)
             if found is None:
                 return None
             circuits = session.circuits
-            return self._view(one, found, circuits.held_counts(), circuits.awaiting_counts())
+            return self._view(
+                circuit_hash, found, circuits.held_counts(), circuits.awaiting_counts()
+            )
 
         return read(self._store, do)
 
     def _overview(self, session: Session) -> CircuitsOverview:
         held, awaiting = session.circuits.held_counts(), session.circuits.awaiting_counts()
         views = {
-            one: self._view(one, circuit, held, awaiting)
-            for one, circuit in session.circuits.all().items()
+            circuit_hash: self._view(circuit_hash, circuit, held, awaiting)
+            for circuit_hash, circuit in session.circuits.all().items()
         }
         return CircuitsOverview(views, held, sum(awaiting.values()))
 
     def _view(
-        self, one: str, circuit: Circuit, held: Mapping[str, int], awaiting: Mapping[str, int]
+        self,
+        circuit_hash: str,
+        circuit: Circuit,
+        held: Mapping[str, int],
+        awaiting: Mapping[str, int],
     ) -> CircuitView:
-        route = self._routes.table.of_hash(one)
+        route = self._routes.table.of_hash(circuit_hash)
         metric_name = route.metric_name if route else None
-        return CircuitView(one, circuit, metric_name, held.get(one, 0), awaiting.get(one, 0))
+        return CircuitView(
+            circuit_hash,
+            circuit,
+            metric_name,
+            held.get(circuit_hash, 0),
+            awaiting.get(circuit_hash, 0),
+        )
 
     # ---- by operators
 
-    def close(self, one: str) -> Work[None]:
+    def close(self, circuit_hash: str) -> Work[None]:
         """Close it; its queues wait for their release.  An unknown circuit stays closed."""
         now = self._clock.now()
 
         def do(session: Session) -> None:
-            found = session.circuits.to_change([one])
+            found = session.circuits.lock([circuit_hash])
             transitions.close(session, found, by="operator", now=now)
 
         return write(self._store, do)
@@ -265,51 +275,56 @@ class CircuitService:
         now = self._clock.now()
 
         def do(session: Session) -> int:
-            found = session.circuits.to_change_in(NOT_CLOSED)
+            found = session.circuits.lock_in(NOT_CLOSED)
             transitions.close(session, found, by="operator", now=now)
             return len(found)
 
         return write(self._store, do)
 
-    def force_open(self, one: str, *, pattern: str | None = None) -> Work[Circuit]:
+    def force_open(self, circuit_hash: str, *, pattern: str | None = None) -> Work[Circuit]:
         """Open it until an operator closes it.  `pattern`: of a circuit that is not stored yet."""
         now = self._clock.now()
-        route = self._routes.table.of_hash(one)
+        route = self._routes.table.of_hash(circuit_hash)
         if pattern is None and route is not None:
             pattern = route.pattern
 
         def do(session: Session) -> Circuit:
-            if pattern is not None and circuit_hash(pattern) == one:
-                found = session.circuits.to_note({one: pattern})
+            if pattern is not None and circuits.circuit_hash(pattern) == circuit_hash:
+                found = session.circuits.lock_or_add({circuit_hash: pattern})
             else:
-                found = session.circuits.to_change([one])
-            if one not in found:
-                raise CircuitNotFound(one)
-            opened = circuits.force_open(found[one], now=now)
-            transitions.keep(session, found, {one: opened}, by="operator", now=now)
+                found = session.circuits.lock([circuit_hash])
+            if circuit_hash not in found:
+                raise CircuitNotFound(circuit_hash)
+            opened = circuits.force_open(found[circuit_hash], now=now)
+            transitions.save(session, found, {circuit_hash: opened}, by="operator", now=now)
             return opened
 
         return write(self._store, do)
 
     # ---- cluster duties; a node that fails leaves them to others
 
-    def half_open_all(self, *, now: int) -> Work[Ticked]:
+    def half_open_all(self, *, now: int) -> Work[TickResult]:
         """Half-open circuits that have been open long enough."""
         settings_of = self.breaker.in_force()
         every_ms = self.settings.open_to_half_open.interval_ms
 
         def do(session: Session, _: int) -> int:
-            found = session.circuits.to_change_in([CircuitState.OPEN])
+            found = session.circuits.lock_in([CircuitState.OPEN])
             after = {
-                one: circuits.half_open(it, settings_of(one), now=now) for one, it in found.items()
+                circuit_hash: circuits.half_open(it, settings_of(circuit_hash), now=now)
+                for circuit_hash, it in found.items()
             }
-            changed = {one: it for one, it in after.items() if it is not found[one]}
-            transitions.keep(session, found, changed, by="tick", now=now)
+            changed = {
+                circuit_hash: it
+                for circuit_hash, it in after.items()
+                if it is not found[circuit_hash]
+            }
+            transitions.save(session, found, changed, by="tick", now=now)
             return len(changed)
 
-        return self._once(HALF_OPENING, every_ms, do, now=now)
+        return self._once(HALF_OPEN_DUTY, every_ms, do, now=now)
 
-    def release_probes(self, *, now: int) -> Work[Ticked]:
+    def release_probes(self, *, now: int) -> Work[TickResult]:
         """Release the longest held queue of each half-open circuit as a probe.
 
         Its first message is tried at once, even during a back-off: one request per tick.  If it
@@ -317,14 +332,14 @@ class CircuitService:
         """
 
         def do(session: Session, _: int) -> int:
-            found = session.circuits.to_change_in([CircuitState.HALF_OPEN])
+            found = session.circuits.lock_in([CircuitState.HALF_OPEN])
             return transitions.release(
                 session, session.circuits.rotate(list(found), now=now), now=now
             )
 
-        return self._once(TRYING, self.settings.unlock_probes.interval_ms, do, now=now)
+        return self._once(PROBE_DUTY, self.settings.unlock_probes.interval_ms, do, now=now)
 
-    def release_next(self, *, now: int) -> Work[Ticked]:
+    def release_next(self, *, now: int) -> Work[TickResult]:
         """Release the next queues of closed circuits; the number may grow with every tick."""
         settings = self.settings
 
@@ -333,17 +348,17 @@ class CircuitService:
             taken = session.circuits.take_for_release(wanted)
             transitions.release(session, taken, now=now)
             if len(taken) < wanted:
-                session.duties.restart(LETTING_GO)
+                session.duties.restart(RELEASE_DUTY)
             return len(taken)
 
-        return self._once(LETTING_GO, settings.unlock_queues.interval_ms, do, now=now)
+        return self._once(RELEASE_DUTY, settings.unlock_queues.interval_ms, do, now=now)
 
-    def _once(self, name: str, every_ms: int, do: Do, *, now: int) -> Work[Ticked]:
-        def once(session: Session) -> Ticked:
+    def _once(self, name: str, every_ms: int, do: Do, *, now: int) -> Work[TickResult]:
+        def once(session: Session) -> TickResult:
             tick = session.duties.take(name, for_ms=every_ms, now=now)
             if tick is None:
-                return Ticked(session.duties.until(name) or now + every_ms, None)
-            return Ticked(now + every_ms, do(session, tick))
+                return TickResult(session.duties.until(name) or now + every_ms, None)
+            return TickResult(now + every_ms, do(session, tick))
 
         return write(self._store, once)
 
@@ -357,5 +372,5 @@ def _with_waits(
 ) -> list[Permitted]:
     if not any(map(is_waiting, permits)):
         return permits
-    tick_at = session.duties.until(HALF_OPENING)
+    tick_at = session.duties.until(HALF_OPEN_DUTY)
     return with_waits(permits, found, settings_of, next_tick_at=tick_at, now=now)

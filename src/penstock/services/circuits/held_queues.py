@@ -80,9 +80,7 @@ class HeldQueues:
         )
 
     def _release_some(self, session: Session, *, now: int) -> int:
-        session.circuits.queue_for_release(
-            list(session.circuits.to_change(self._unchecked(session)))
-        )
+        session.circuits.queue_for_release(list(session.circuits.lock(self._unchecked(session))))
         if not self._is_at_once:
             return 0
         taken = session.circuits.take_for_release(CHUNK)

@@ -48,8 +48,8 @@ class JobRoutes:
                 with suppress(MessageNotFound, QueueNotFound):
                     view = view_of_id(session, job_id)
                     # A dead letter is still a job of the queue it died in.
-                    is_letter = isinstance(view.message, Message) and view.message.dead_from
-                    queue = view.dead_from if is_letter else view.queue
+                    is_dead_letter = isinstance(view.message, Message) and view.message.dead_from
+                    queue = view.dead_from if is_dead_letter else view.queue
                     if view.message.route is not None and queue is not None and covers(queue):
                         found[job_id] = circuit_hash(view.message.route)
             return found

@@ -20,9 +20,13 @@ from penstock.domain.circuit.circuit import (
     Permitted,
     Reported,
     RequestOutcome,
-    circuit_hash,
 )
-from penstock.domain.circuit.outcome_window import Batch, OutcomeWindows, note_all, sample_id
+from penstock.domain.circuit.outcome_window import (
+    Batch,
+    OutcomeWindows,
+    note_all,
+    stored_request_id,
+)
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.ports.store import Session
 from penstock.services.circuits import transitions
@@ -55,7 +59,7 @@ def answer(wanted: PermitRequest, permit: Permit, circuit: Circuit | None) -> Pe
     return Permitted(
         permit=permit,
         pattern=wanted.pattern,
-        hash=circuit_hash(wanted.pattern),
+        hash=circuits.circuit_hash(wanted.pattern),
         generation=-1 if circuit is None else circuit.generation,
         queue_no=wanted.queue_no,
         is_of_table=wanted.is_of_table,
@@ -93,8 +97,8 @@ class Reporting:
         self._settings_of = settings_of
         self._now = now
 
-    def _is_counted(self, one: str) -> bool:
-        return self._settings_of(one).statistics_update_enabled
+    def _is_counted(self, circuit_hash: str) -> bool:
+        return self._settings_of(circuit_hash).statistics_update_enabled
 
     def report(self, session: Session, reports: Sequence[Reported]) -> None:
         left: dict[str, list[Reported]] = {}
@@ -103,22 +107,32 @@ class Reporting:
                 left.setdefault(report.permitted.hash, []).append(report)
         if not left:
             return
-        patterns = {one: batch[0].permitted.pattern for one, batch in left.items()}
-        found = session.circuits.to_change(patterns)
+        patterns = {
+            circuit_hash: batch[0].permitted.pattern for circuit_hash, batch in left.items()
+        }
+        found = session.circuits.lock(patterns)
         new = {
-            one: pattern
-            for one, pattern in patterns.items()
-            if one not in found and self._is_counted(one)
+            circuit_hash: pattern
+            for circuit_hash, pattern in patterns.items()
+            if circuit_hash not in found and self._is_counted(circuit_hash)
         }
         if new:
-            found |= session.circuits.to_note(new)
-        left = {one: batch for one, batch in left.items() if one in found}
+            found |= session.circuits.lock_or_add(new)
+        left = {
+            circuit_hash: batch for circuit_hash, batch in left.items() if circuit_hash in found
+        }
         while left:
-            parts = {one: _up_to_decision(found[one], batch) for one, batch in left.items()}
+            parts = {
+                circuit_hash: _up_to_decision(found[circuit_hash], batch)
+                for circuit_hash, batch in left.items()
+            }
             self._note(session, found, parts)
             self._conclude(session, found, parts)
-            left = {one: batch[len(parts[one]) :] for one, batch in left.items()}
-            left = {one: batch for one, batch in left.items() if batch}
+            left = {
+                circuit_hash: batch[len(parts[circuit_hash]) :]
+                for circuit_hash, batch in left.items()
+            }
+            left = {circuit_hash: batch for circuit_hash, batch in left.items() if batch}
 
     def counts(self, report: Reported) -> bool:
         """Whether the report counts; a request that was not permitted has not tried anything."""
@@ -131,42 +145,46 @@ class Reporting:
         self, session: Session, found: dict[str, Circuit], parts: dict[str, list[Reported]]
     ) -> None:
         counted = {
-            one: [r for r in part if r.outcome is not None]
-            for one, part in parts.items()
-            if self._is_counted(one)
+            circuit_hash: [r for r in part if r.outcome is not None]
+            for circuit_hash, part in parts.items()
+            if self._is_counted(circuit_hash)
         }
         batches = {
-            one: [(sample_id(r.request_id), r.outcome) for r in part if r.outcome is not None]
-            for one, part in counted.items()
+            circuit_hash: [
+                (stored_request_id(r.request_id), r.outcome) for r in part if r.outcome is not None
+            ]
+            for circuit_hash, part in counted.items()
             if part
         }
         if not batches:
             return
-        now, lines = self._now, self._lines(session, batches)
+        now, windows = self._now, self._windows(session, batches)
         after: dict[str, Circuit] = {}
         opened: dict[str, list[int]] = {}
-        for one, batch in batches.items():
-            settings = self._settings_of(one)
-            after[one], i = note_all(found[one], lines[one], batch, settings, now=now)
-            queue_no = None if i is None else counted[one][i].permitted.queue_no
+        for circuit_hash, batch in batches.items():
+            settings = self._settings_of(circuit_hash)
+            after[circuit_hash], i = note_all(
+                found[circuit_hash], windows[circuit_hash], batch, settings, now=now
+            )
+            queue_no = None if i is None else counted[circuit_hash][i].permitted.queue_no
             if queue_no is not None and settings.circuit_check_enabled:
-                opened[one] = [queue_no]
-        session.circuits.save_windows(lines)
-        transitions.keep(session, found, after, by="statistics", now=now)
+                opened[circuit_hash] = [queue_no]
+        session.circuits.save_windows(windows)
+        transitions.save(session, found, after, by="statistics", now=now)
         transitions.hold(session, opened, now=now)
         found |= after
 
-    def _lines(self, session: Session, batches: Mapping[str, Batch]) -> dict[str, OutcomeWindows]:
+    def _windows(self, session: Session, batches: Mapping[str, Batch]) -> dict[str, OutcomeWindows]:
         """Circuits with the same window settings are read together; usually all have the same."""
         alike: dict[tuple[int, int], dict[str, Batch]] = {}
-        for one, batch in batches.items():
-            settings = self._settings_of(one)
+        for circuit_hash, batch in batches.items():
+            settings = self._settings_of(circuit_hash)
             window = (settings.entries_max_age_ms, settings.max_queue_sample_count)
-            alike.setdefault(window, {})[one] = batch
-        lines: dict[str, OutcomeWindows] = {}
+            alike.setdefault(window, {})[circuit_hash] = batch
+        windows: dict[str, OutcomeWindows] = {}
         for (age_ms, most), some in alike.items():
-            lines |= session.circuits.windows(some, since=self._now - age_ms, most=most)
-        return lines
+            windows |= session.circuits.windows(some, since=self._now - age_ms, most=most)
+        return windows
 
     def _conclude(
         self, session: Session, found: dict[str, Circuit], parts: dict[str, list[Reported]]
@@ -174,22 +192,24 @@ class Reporting:
         """Apply the outcomes of probes; only the last report of each part can be decisive."""
         closing: dict[str, Circuit] = {}
         others: dict[str, Circuit] = {}
-        for one, part in parts.items():
-            last, circuit = part[-1], found[one]
+        for circuit_hash, part in parts.items():
+            last, circuit = part[-1], found[circuit_hash]
             if not _is_valid(circuit, last):
                 continue
             if last.outcome is None:
-                others[one] = circuits.free_probe(circuit)
+                others[circuit_hash] = circuits.free_probe(circuit)
             elif last.outcome is RequestOutcome.SUCCESS:
-                closing[one] = circuit
+                closing[circuit_hash] = circuit
             else:
-                others[one] = circuits.conclude_probe(circuit, last.outcome, now=self._now)
+                others[circuit_hash] = circuits.conclude_probe(circuit, last.outcome, now=self._now)
         if others:
-            transitions.keep(session, found, others, by="probe", now=self._now)
+            transitions.save(session, found, others, by="probe", now=self._now)
             found |= others
         if closing:
             transitions.close(session, closing, by="probe", now=self._now)
-            found |= {one: circuits.close(circuit) for one, circuit in closing.items()}
+            found |= {
+                circuit_hash: circuits.close(circuit) for circuit_hash, circuit in closing.items()
+            }
 
 
 def _up_to_decision(circuit: Circuit, reports: list[Reported]) -> list[Reported]:

@@ -15,7 +15,7 @@ _KINDS = {
 }
 
 
-def keep(
+def save(
     session: Session,
     before: Mapping[str, Circuit],
     after: Mapping[str, Circuit],
@@ -25,26 +25,26 @@ def keep(
 ) -> None:
     """Save changed circuits; `by`: the cause, such as "statistics" or "operator"."""
     session.circuits.save(after)
-    for one, circuit in after.items():
-        if circuit.generation != before[one].generation:
-            _add_fact(session, one, before[one], circuit, by=by, now=now)
+    for circuit_hash, circuit in after.items():
+        if circuit.generation != before[circuit_hash].generation:
+            _add_fact(session, circuit_hash, before[circuit_hash], circuit, by=by, now=now)
 
 
 def close(session: Session, found: Mapping[str, Circuit], *, by: str, now: int) -> None:
     """The caller has locked them.  Closing a closed circuit clears its outcomes."""
     session.circuits.queue_for_release_and_forget(list(found))
-    after = {one: circuits.close(circuit) for one, circuit in found.items()}
-    keep(session, found, after, by=by, now=now)
+    after = {circuit_hash: circuits.close(circuit) for circuit_hash, circuit in found.items()}
+    save(session, found, after, by=by, now=now)
 
 
 def close_and_remove(session: Session, patterns: Mapping[str, str], *, now: int) -> None:
     """Their routes are gone: close them and release their queues."""
-    found = session.circuits.to_change(patterns)
+    found = session.circuits.lock(patterns)
     session.circuits.queue_for_release_and_forget(list(found))
     session.circuits.remove(list(found))
-    for one, circuit in found.items():
+    for circuit_hash, circuit in found.items():
         data = {"pattern": circuit.pattern, "was": circuit.state, "by": "rules"}
-        session.facts.add("circuit_removed", one, at=now, data=data)
+        session.facts.add("circuit_removed", circuit_hash, at=now, data=data)
 
 
 def hold(session: Session, held: Mapping[str, Sequence[int]], *, now: int) -> None:
@@ -52,9 +52,9 @@ def hold(session: Session, held: Mapping[str, Sequence[int]], *, now: int) -> No
     if not held:
         return
     session.queues.lock_holds([queue_no for nos in held.values() for queue_no in nos])
-    for one in sorted(held):
-        session.circuits.hold(one, held[one], now=now)
-        session.queues.hold(held[one], by=one)
+    for circuit_hash in sorted(held):
+        session.circuits.hold(circuit_hash, held[circuit_hash], now=now)
+        session.queues.hold(held[circuit_hash], by=circuit_hash)
 
 
 def release(session: Session, queue_nos: Sequence[int], *, now: int) -> int:
@@ -73,16 +73,20 @@ def unhold(session: Session, queue_nos: Sequence[int], *, now: int) -> set[int]:
     Circuits are locked before queues, as everywhere.  A circuit that starts to hold a queue in
     between keeps its record of it; the only cost is a probe that finds the queue unheld.
     """
-    holders = session.circuits.to_change(session.circuits.holders(queue_nos))
+    holders = session.circuits.lock(session.circuits.holders(queue_nos))
     session.circuits.drop_holds(list(holders), queue_nos)
     unheld = session.queues.unhold(queue_nos)
     session.deliveries.end_backoff(unheld, now=now)
     return set(unheld)
 
 
-def add_unheld_fact(session: Session, one: str, data: Mapping[str, object], *, now: int) -> None:
-    """`one`: the circuit that held the queues; it may be gone."""
-    session.facts.add("circuit_queues_unheld", one, at=now, data={**data, "by": "operator"})
+def add_unheld_fact(
+    session: Session, circuit_hash: str, data: Mapping[str, object], *, now: int
+) -> None:
+    """`circuit_hash`: the circuit that held the queues; it may be gone."""
+    session.facts.add(
+        "circuit_queues_unheld", circuit_hash, at=now, data={**data, "by": "operator"}
+    )
 
 
 def _add_fact(

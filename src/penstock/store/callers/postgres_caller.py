@@ -16,10 +16,10 @@ from penstock.store.queries import queries_of
 # Counter rows for callers.  Those of the nodes come before them (postgres/store.py: STRIPES).
 FIRST_STRIPE = 64
 LAST_STRIPE = 254
-CROWDED_STRIPE = 255  # shared when all others are taken: callers wait for each other
+SHARED_STRIPE = 255  # shared when all others are taken: callers wait for each other
 
 _READ_COMMITTED = ("read committed", "read uncommitted")  # the same in PostgreSQL
-_CROSSWISE = ("40001", "40P01")
+_CONFLICTS = ("40001", "40P01")
 _FAILED = "25P02"
 _NO_TABLE = "42P01"
 _FORBIDDEN = "42501"
@@ -154,7 +154,7 @@ class CallerPostgres(DirectDatabase):
             raise _in_tx(error) from error
         if secret != self._location.secret:
             raise InvalidRequest(_OTHER)
-        return CROWDED_STRIPE if stripe is None else int(stripe)
+        return SHARED_STRIPE if stripe is None else int(stripe)
 
     def _rows(self, text: str, values: Values) -> list[Row]:
         try:
@@ -171,7 +171,7 @@ class CallerPostgres(DirectDatabase):
 
 
 def _in_tx(error: ServerError) -> Exception:
-    if error.sqlstate in _CROSSWISE:
+    if error.sqlstate in _CONFLICTS:
         # A retry would fail again: the caller keeps the locks that others wait for.
         return StoreUnavailable(f"roll tx back and run it again: {error}")
     if error.sqlstate == _FORBIDDEN:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from penstock.domain.store.finding import DamagedPage
+from penstock.domain.store.damage import DamagedPage
 from penstock.store.damage.btree import TreePage, Value, children, depth
 from penstock.store.damage.page_image import PageImage
 from penstock.store.damage.salvage_source import SalvageSource, SchemaEntry

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from penstock.domain.errors import PenstockError, StoreDamaged
-from penstock.domain.store.finding import Damage, DamagedPage
+from penstock.domain.store.damage import Damage, DamagedPage
 from penstock.supervision.threads import start_logged
 
 _log = logging.getLogger("penstock.store")
@@ -26,7 +26,7 @@ class DamageWatch:
         self._lock = threading.Lock()
         self._times = 0
         self._look_at = 1
-        self._is_looking = False
+        self._is_searching = False
         self._found: Damage | None = None
 
     def damage(self) -> Damage | None:
@@ -39,24 +39,24 @@ class DamageWatch:
             is_first = self._found is None
             self._found = self._found or Damage()
             # More pages may get damaged, so search again; the distance between searches doubles.
-            is_due = self._times >= self._look_at and not self._is_looking
+            is_due = self._times >= self._look_at and not self._is_searching
             if is_due:
                 self._look_at *= 2
-                self._is_looking = True
+                self._is_searching = True
         if is_first:
             _log.error("the store is damaged: %s; searching for the pages", error)
         if is_due:
-            start_logged("penstock-damage", self._look)
+            start_logged("penstock-damage", self._search)
         return StoreDamaged(PAGE_DAMAGED)
 
-    def _look(self) -> None:
+    def _search(self) -> None:
         try:
             pages = tuple(self._find())
         except (PenstockError, OSError, ValueError) as error:
             _log.error("the damaged pages cannot be listed: %s", error)
             pages = ()
         finally:
-            self._is_looking = False
+            self._is_searching = False
         known = self._found.pages if self._found is not None else ()
         for page in pages:
             if page not in known:

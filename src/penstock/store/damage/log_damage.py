@@ -61,7 +61,7 @@ def find_log_end(
     with closing(file):
         if file.header.is_damaged:
             return _end(file, 1, [], is_damage=True)
-        return _look(file, accepted, numbers_page)
+        return _find_end(file, accepted, numbers_page)
 
 
 def refuse_damaged_log(path: Path, end: LogEnd | None) -> None:
@@ -114,7 +114,7 @@ def recovery_advice() -> str:
     )
 
 
-def _look(file: LogFile, accepted: int, numbers_page: int | None) -> LogEnd | None:
+def _find_end(file: LogFile, accepted: int, numbers_page: int | None) -> LogEnd | None:
     seed = file.seed(accepted + 1)
     for no in range(accepted + 1, file.count + 1):
         frame = file.frame(no)

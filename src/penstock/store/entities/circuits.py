@@ -18,7 +18,6 @@ from penstock.domain.circuit.outcome_window import (
     OutcomeWindows,
     max_removable,
 )
-from penstock.domain.queue.queue import Queue
 from penstock.store.database import QueryResult, Row
 from penstock.store.entities.entity import SqlEntity, params_of, reader
 from penstock.store.verbs.transaction_state import TransactionState, json_list
@@ -47,20 +46,20 @@ class SqlCircuits(SqlEntity):
     def all(self) -> dict[str, Circuit]:
         return self._select("everything", {})
 
-    def to_change(self, hashes: Iterable[str]) -> dict[str, Circuit]:
+    def lock(self, hashes: Iterable[str]) -> dict[str, Circuit]:
         wanted = sorted(set(hashes))
-        return self._select("to_change", {"hashes": json_list(wanted)}) if wanted else {}
+        return self._select("lock", {"hashes": json_list(wanted)}) if wanted else {}
 
-    def to_change_in(self, states: Sequence[CircuitState]) -> dict[str, Circuit]:
-        return self._select("to_change_in", {"states": json_list(states)})
+    def lock_in(self, states: Sequence[CircuitState]) -> dict[str, Circuit]:
+        return self._select("lock_in", {"states": json_list(states)})
 
-    def to_note(self, patterns: Mapping[str, str]) -> dict[str, Circuit]:
-        found = self.to_change(patterns)
+    def lock_or_add(self, patterns: Mapping[str, str]) -> dict[str, Circuit]:
+        found = self.lock(patterns)
         new = sorted(patterns.keys() - found.keys())
         if new:
             closed = CircuitState.CLOSED.value
             self._db.insert("circuits.add", [(one, patterns[one], closed) for one in new])
-            found = self.to_change(patterns)
+            found = self.lock(patterns)
         return found
 
     def save(self, changed: Mapping[str, Circuit]) -> None:
@@ -96,16 +95,16 @@ class SqlCircuits(SqlEntity):
             found[one] = OutcomeWindows(*pair)
         return found
 
-    def save_windows(self, lines: Mapping[str, OutcomeWindows]) -> None:
+    def save_windows(self, windows: Mapping[str, OutcomeWindows]) -> None:
         noted: list[Row] = []
-        for one, pair in sorted(lines.items()):
+        for one, pair in sorted(windows.items()):
             row = self._rows[one]
             for number, kind in enumerate(_OUTCOMES):
-                line = pair.of(kind)
-                row.sizes[number] = line.size
-                noted += ((row.no, number, name, at) for name, at in line.noted.items())
-                if line.removed:
-                    self._db.post("circuits.trim", _some((row.no, number), line.removed))
+                window = pair.of(kind)
+                row.sizes[number] = window.size
+                noted += ((row.no, number, name, at) for name, at in window.noted.items())
+                if window.removed:
+                    self._db.post("circuits.trim", _key_params((row.no, number), window.removed))
         if noted:
             self._db.insert("circuits.note", noted)
 
@@ -186,7 +185,7 @@ class SqlCircuits(SqlEntity):
         return [queue_no for _, queue_no in sorted(rows)]
 
     def next_for_release(self, limit: int) -> list[int]:
-        rows = self._db.rows("circuits.line", {"limit": limit})
+        rows = self._db.rows("circuits.next_for_release", {"limit": limit})
         return [queue_no for _, queue_no in rows]
 
     def outcomes(self, circuit_hash: str, outcome: RequestOutcome) -> dict[str, int]:
@@ -200,7 +199,7 @@ class SqlCircuits(SqlEntity):
         return self._rows[one].sizes[key[1]]
 
     def _ask_known(self, key: _Key, names: set[str]) -> QueryResult:
-        return self._db.ask("circuits.known_samples", _some(key, names))
+        return self._db.ask("circuits.known_samples", _key_params(key, names))
 
     def _ask_oldest(self, key: _Key, limit: int) -> QueryResult | None:
         """Query the oldest outcomes, but only if the limit is reached."""
@@ -223,7 +222,7 @@ class SqlCircuits(SqlEntity):
         return {row[0]: _circuit_of(row[4:]) for row in rows}
 
 
-def _some(key: _Key, names: Iterable[str]) -> dict[str, Any]:
+def _key_params(key: _Key, names: Iterable[str]) -> dict[str, Any]:
     no, number = key
     return {"circuit_no": no, "is_failure": number, "request_ids": json_list(sorted(names))}
 
@@ -233,10 +232,6 @@ class SqlDeliveries(SqlEntity):
 
     def queues_with_ready(self) -> list[int]:
         return [no for (no,) in self._db.rows("deliveries.queues_with_ready")]
-
-    def queues(self, queue_nos: Sequence[int]) -> list[Queue]:
-        rows = self._db.rows("deliveries.queues", {"queue_nos": json_list(queue_nos)})
-        return [self._transaction.queue_of(row) for row in rows]
 
     def end_backoff(self, queue_nos: Sequence[int], *, now: int) -> list[int]:
         if not queue_nos:

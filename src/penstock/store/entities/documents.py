@@ -22,10 +22,10 @@ class SqlDocuments(SqlEntity):
         rows = self._db.rows("documents.latest", {"name": name})
         return Latest(*rows[0]) if rows else Latest(None, 0)
 
-    def to_change(self, name: str, *, now: int) -> Document | None:
+    def lock(self, name: str, *, now: int) -> Document | None:
         # A missing row cannot be locked: two creators would not see each other.
         self._db.run("documents.reserve", {"name": name, "now": now})
-        [row] = self._db.rows("documents.to_change", {"name": name})
+        [row] = self._db.rows("documents.lock", {"name": name})
         return None if row[1] is None else Document(*row)
 
     def put(self, name: str, text: str, *, now: int) -> Document:

@@ -50,7 +50,7 @@ class SelectedEntity(SqlEntity, ABC, Generic[T]):
         rows = self._db.rows(self.query, params, conditions=self._db.text(which))
         return list(map(self._record_of, rows))
 
-    def _one(self, which: str, params: dict[str, Any]) -> T | None:
+    def _select_one(self, which: str, params: dict[str, Any]) -> T | None:
         found = self._select(which, params)
         return found[0] if found else None
 

@@ -14,7 +14,7 @@ from penstock.store.verbs.transaction_state import TransactionState
 from penstock.store.verbs.transfers import Transfers
 
 _ADDED = MoveTask.__struct_fields__[:-4]  # without its end and the names of its queues
-_SAVED = ("task_id", "state", "moved", "credit", "paced_at", "ended_at", "reason")
+_SAVED = ("task_id", "state", "moved", "credit", "credited_at", "ended_at", "reason")
 _task_of = reader(MoveTask)
 
 
@@ -38,13 +38,13 @@ class SqlMoves(SelectedEntity[MoveTask]):
             raise MoveRunning(f"a move from queue {task.source!r} is running already")
 
     def find(self, task_id: str) -> MoveTask | None:
-        return self._one("moves.by_id", {"task_id": task_id})
+        return self._select_one("moves.by_id", {"task_id": task_id})
 
-    def to_change(self, task_id: str) -> MoveTask | None:
-        return self._one("moves.to_change", {"task_id": task_id})
+    def lock(self, task_id: str) -> MoveTask | None:
+        return self._select_one("moves.lock", {"task_id": task_id})
 
-    def to_advance(self, task_id: str) -> MoveTask | None:
-        return self._one("moves.to_advance", {"task_id": task_id})
+    def lock_active(self, task_id: str) -> MoveTask | None:
+        return self._select_one("moves.lock_active", {"task_id": task_id})
 
     def of_source(self, queue_no: int, *, limit: int) -> list[MoveTask]:
         params = {"source_no": queue_no, "limit": limit}
@@ -73,7 +73,7 @@ class SqlMoves(SelectedEntity[MoveTask]):
     def is_done(self, task: MoveTask, *, now: int) -> bool:
         return not self._movable(task, 1, now, NO_LOCK)
 
-    def stranded(self, task: MoveTask, *, now: int) -> str | None:
+    def why_left(self, task: MoveTask, *, now: int) -> str | None:
         if task.target_no is not None:
             return None
         params = {"queue_no": task.source_no, "before_no": task.before_no}

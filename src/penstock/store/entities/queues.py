@@ -10,7 +10,7 @@ import msgspec
 from penstock.domain.errors import QueueExists, QueueNotFound
 from penstock.domain.message import lifecycle
 from penstock.domain.message.lifecycle import PURGED, Content, Message
-from penstock.domain.message.selection import Pick
+from penstock.domain.message.selection import Selection
 from penstock.domain.queue.queue import Counts, Queue, QueueSettings
 from penstock.ports.store import Browse, Claimable, ScannedPage
 from penstock.store.database import Database, Row
@@ -26,13 +26,13 @@ FIRST = (-(2**62), -(2**62), -(2**62), -(2**62))
 _LABELS = ("kind", "tag", "group", "entity_id")
 
 
-def _scan_page(db: Database, wanted: Browse, pick: Pick, *, length: int) -> ScannedPage:
-    params = _browse_params(wanted) | params_of(pick, ("sent_from", "sent_before"))
+def _scan_page(db: Database, wanted: Browse, selection: Selection, *, length: int) -> ScannedPage:
+    params = _browse_params(wanted) | params_of(selection, ("sent_from", "sent_before"))
     params["length"] = length
     begin = db.text(f"selection.begin_{wanted.state}")
     order = db.text(f"selection.order_{wanted.state}")
     end = db.rows("selection.end", params, begin=begin, order=order)
-    params |= {name: v for name in _LABELS if (v := getattr(pick, name)) is not None}
+    params |= {name: v for name in _LABELS if (v := getattr(selection, name)) is not None}
     conditions = "\n   ".join(
         db.text(f"selection.where_{name}") for name in _LABELS if name in params
     )
@@ -131,9 +131,9 @@ class SqlQueues(SqlEntity):
             raise QueueNotFound(name)
         return found
 
-    def find_to_change(self, name: str) -> Queue | None:
+    def lock(self, name: str) -> Queue | None:
         self._limit_changes.stop_if_needed()
-        rows = self._db.rows("queues.by_name_to_change", {"name": name})
+        rows = self._db.rows("queues.lock", {"name": name})
         return self._transaction.queue_of(rows[0]) if rows else None
 
     def find_to_remove(self, name: str) -> Queue | None:
@@ -160,7 +160,7 @@ class SqlQueues(SqlEntity):
             params["dead_letter_queue"] = dead_letter_queue
         return [self._transaction.queue_of(row) for row in self._db.rows(name, params)]
 
-    def some(self, queue_nos: Sequence[int]) -> list[Queue]:
+    def by_numbers(self, queue_nos: Sequence[int]) -> list[Queue]:
         rows = self._db.rows("queues.by_nos", {"queue_nos": json_list(queue_nos)})
         return [self._transaction.queue_of(row) for row in rows]
 
@@ -174,8 +174,8 @@ class SqlQueues(SqlEntity):
         [row] = self._db.rows("queues.total")
         return Counts(*map(int, row))
 
-    def number_of(self) -> int:
-        [(number,)] = self._db.rows("queues.number_of")
+    def count(self) -> int:
+        [(number,)] = self._db.rows("queues.number_of_queues")
         return int(number)
 
     def oldest_ready_at(self, queue_no: int) -> int | None:
@@ -209,14 +209,14 @@ class SqlMessages(MessageEntity):
         params = _browse_params(wanted)
         return list(map(message_of, self._db.rows(f"messages.browse_{wanted.state}", params)))
 
-    def scan_page(self, wanted: Browse, pick: Pick, *, length: int) -> ScannedPage:
-        return _scan_page(self._db, wanted, pick, length=length)
+    def scan_page(self, wanted: Browse, selection: Selection, *, length: int) -> ScannedPage:
+        return _scan_page(self._db, wanted, selection, length=length)
 
     def change(
-        self, message_id: str, how: Callable[[Message, Queue], Message], *, now: int
+        self, message_id: str, change: Callable[[Message, Queue], Message], *, now: int
     ) -> Message:
         before = self._lock_order.lock_one(message_id, now=now)
-        after = how(before, self._transaction.queue(before.queue_no))
+        after = change(before, self._transaction.queue(before.queue_no))
         noted = self._changes.note(before, after, now=now)
         self._changes.save()
         return noted

@@ -44,13 +44,13 @@ class SqlSchedules(SelectedEntity[Schedule]):
         return self._db.run("schedules.remove", {"name": name}) == 1
 
     def find(self, name: str) -> Schedule | None:
-        return self._one("schedules.by_name", {"name": name})
+        return self._select_one("schedules.by_name", {"name": name})
 
-    def to_change(self, name: str) -> Schedule | None:
-        return self._one("schedules.to_change", {"name": name})
+    def lock(self, name: str) -> Schedule | None:
+        return self._select_one("schedules.lock", {"name": name})
 
-    def to_fire(self, name: str, *, now: int) -> Schedule | None:
-        return self._one("schedules.to_fire", {"name": name, "now": now})
+    def lock_due(self, name: str, *, now: int) -> Schedule | None:
+        return self._select_one("schedules.lock_due", {"name": name, "now": now})
 
     def page(self, *, after: str, limit: int) -> list[Schedule]:
         return self._select("schedules.page", {"after": after, "limit": limit})

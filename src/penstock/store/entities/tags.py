@@ -44,10 +44,10 @@ class SqlTagged(MessageEntity):
         self._changes.save()
         return len(found)
 
-    def rewrite(self, message_id: str, how: Rewrite, *, now: int) -> Message:
+    def rewrite(self, message_id: str, change: Rewrite, *, now: int) -> Message:
         before = self._lock_order.lock_one(message_id, now=now)
         content = self.contents([before])[before.message_no]
-        new = how(before, content, self._transaction.queue(before.queue_no))
+        new = change(before, content, self._transaction.queue(before.queue_no))
         after = self._changes.note(before, new.message, now=now)
         self._changes.save()
         day = self._transaction.partitions.ensure(after.body_day)

@@ -96,7 +96,7 @@ class SqlTopics(SqlEntity):
             self._transaction.partitions.ensure(now // DAY)
         return self.find(name)
 
-    def queues_of(self, queue_nos: set[int]) -> dict[int, Queue]:
+    def queues_by_numbers(self, queue_nos: set[int]) -> dict[int, Queue]:
         self._transaction.load_queues(queue_nos)
         return {no: self._transaction.queue(no) for no in queue_nos}
 

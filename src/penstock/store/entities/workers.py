@@ -34,13 +34,13 @@ class SqlWorkers(SelectedEntity[Worker]):
         self._db.run("workers.add", params)
 
     def find(self, worker_id: str) -> Worker | None:
-        return self._one("workers.by_id", {"worker_id": worker_id})
+        return self._select_one("workers.by_id", {"worker_id": worker_id})
 
-    def to_change(self, worker_id: str) -> Worker | None:
-        return self._one("workers.to_change", {"worker_id": worker_id})
+    def lock(self, worker_id: str) -> Worker | None:
+        return self._select_one("workers.lock", {"worker_id": worker_id})
 
-    def to_lose(self, worker_id: str, *, now: int) -> Worker | None:
-        return self._one("workers.to_lose", {"worker_id": worker_id, "now": now})
+    def lock_overdue(self, worker_id: str, *, now: int) -> Worker | None:
+        return self._select_one("workers.lock_overdue", {"worker_id": worker_id, "now": now})
 
     def page(self, *, after: str, limit: int, with_gone: bool) -> list[Worker]:
         which = "workers.all" if with_gone else "workers.present"
@@ -60,7 +60,7 @@ class SqlWorkers(SelectedEntity[Worker]):
     def forget(self, *, before_at: int) -> int:
         return self._db.run("workers.forget", {"before_at": before_at})
 
-    def held(
+    def leases(
         self, worker_ids: Sequence[str], *, queues: Sequence[str] | None, limit: int
     ) -> list[Message]:
         queue_nos = self._with_leases() if queues is None else self._queue_nos(queues)
@@ -71,7 +71,7 @@ class SqlWorkers(SelectedEntity[Worker]):
             "worker_ids": json_list(worker_ids),
             "limit": limit,
         }
-        return list(map(message_of, self._db.rows("workers.held", params)))
+        return list(map(message_of, self._db.rows("workers.leases", params)))
 
     def _with_leases(self) -> set[int]:
         return {no for (no,) in self._db.rows("workers.queues_with_leases")}

@@ -46,7 +46,7 @@ class Allowances:
             bucket = self._bucket(queue_no, settings.rate, now=now)
             spent = token_bucket.spend(bucket, settings.rate, len(claimed), now=now)
             self._buckets[queue_no] = spent
-            self._rate_buckets.keep([((queue_no, OF_QUEUE), settings.rate, spent)])
+            self._rate_buckets.save([((queue_no, OF_QUEUE), settings.rate, spent)])
         if settings.rate_per_group is not None:
             self._group_limits.charge(queue_no, claimed, now=now)
         if settings.is_fair:

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from penstock.domain.chunks import chunks
 from penstock.domain.errors import QueueNotFound
 from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.queue import group_limit
@@ -53,8 +54,8 @@ class GroupLimits:
         """Admit the next messages of these groups, as far as their limits allow."""
         limited = sorted((no, group) for no, group in groups if self._limits(no) is not None)
         self._transaction.require_queue_locks({no for no, _ in limited})
-        for start in range(0, len(limited), _CHUNK):
-            self._admit_chunk(limited[start : start + _CHUNK], now=now)
+        for chunk in chunks(limited, _CHUNK):
+            self._admit_chunk(chunk, now=now)
 
     def charge(self, queue_no: int, claimed: Sequence[Message], *, now: int) -> None:
         """Charge claimed messages to the rates of their groups, and admit the next ones."""
@@ -63,7 +64,7 @@ class GroupLimits:
         if rate is None or not taken:
             return
         buckets = self._rate_buckets.find(dict.fromkeys(taken, rate), now=now)
-        self._rate_buckets.keep(
+        self._rate_buckets.save(
             (group, rate, token_bucket.spend(buckets[group], rate, count, now=now))
             for group, count in sorted(taken.items())
         )
@@ -83,7 +84,7 @@ class GroupLimits:
         groups = self._db.rows("group_limits.groups_held_back", params)
         self.admit(((queue_no, group) for (group,) in groups), now=now)
 
-    def rooms(self, groups: list[Group], *, now: int) -> dict[Group, Room]:
+    def rooms(self, groups: Sequence[Group], *, now: int) -> dict[Group, Room]:
         """What each of these groups has left of its limits."""
         asked = self._db.ask("group_limits.admitted", {"groups": json_list(groups)})
         buckets = self._rate_buckets.find(self._rates(groups), now=now)
@@ -105,7 +106,7 @@ class GroupLimits:
             found[pair] = Room(room, unclaimed[pair], limits.rate_per_group, bucket)
         return found
 
-    def _admit_chunk(self, groups: list[Group], *, now: int) -> None:
+    def _admit_chunk(self, groups: Sequence[Group], *, now: int) -> None:
         asked = []
         for (no, group), room in self.rooms(groups, now=now).items():
             if room.count:
@@ -134,7 +135,7 @@ class GroupLimits:
                 self._transaction.wake(queue_no, 0)
                 yield _params_of(message_no, State.WAITING, instant)
 
-    def _rates(self, groups: list[Group]) -> dict[Group, Rate]:
+    def _rates(self, groups: Sequence[Group]) -> dict[Group, Rate]:
         rates = {pair: self._settings(pair[0]).rate_per_group for pair in groups}
         return {pair: rate for pair, rate in rates.items() if rate is not None}
 

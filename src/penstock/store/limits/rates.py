@@ -25,13 +25,13 @@ class RateBuckets:
             found |= {(no, group): Bucket(credit, at) for no, group, credit, at in rows}
         return found
 
-    def keep(self, buckets: Iterable[tuple[Group, Rate, Bucket]]) -> None:
+    def save(self, buckets: Iterable[tuple[Group, Rate, Bucket]]) -> None:
         rows = [
-            (no, group, bucket.credit, bucket.paced_at, token_bucket.full_at(bucket, rate))
+            (no, group, bucket.credit, bucket.credited_at, token_bucket.full_at(bucket, rate))
             for (no, group), rate, bucket in buckets
         ]
         if rows:
-            self._db.insert("rates.keep", rows)
+            self._db.insert("rates.save", rows)
 
     def forget(self, *, now: int, limit: int) -> int:
         return self._db.run("rates.forget", {"now": now, "limit": limit})

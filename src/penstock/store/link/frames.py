@@ -1,7 +1,7 @@
 """Frames between a front and the writer: lists of records in MessagePack, each with its length.
 
-One frame carries what some turns of the event loop have produced: requests of many clients in one
-direction, the answers of a commit in the other.  Both ends run the same release, so records
+One frame carries what a few iterations of the event loop have produced: requests of many clients in
+one direction, the answers of a commit in the other.  Both ends run the same release, so records
 have no names of fields and no versions.
 """
 
@@ -29,7 +29,7 @@ from penstock.ports.store import Acted, Claim, Sent
 
 T = TypeVar("T")
 _LENGTH = struct.Struct(">I")
-_MAX_TURNS = 4
+_MAX_ITERATIONS = 4
 
 # --- from a front ---
 
@@ -125,11 +125,11 @@ def unpack_errors(answers: list[Any]) -> list[Any]:
 _encode = msgspec.msgpack.Encoder(enc_hook=pack_error).encode
 
 
-class TurnGatherer(Generic[T]):
-    """Gathers until a turn of the loop adds nothing more, but not for long.
+class LoopGatherer(Generic[T]):
+    """Gathers until an iteration of the loop adds nothing more, but not for long.
 
     Input that becomes ready while other input is handled joins it: larger commits cost less per
-    message.  A lone item waits for one turn of the loop that has nothing to do.
+    message.  A lone item waits for one iteration of the loop that has nothing to do.
     """
 
     def __init__(self, use: Callable[[list[T]], None]) -> None:
@@ -137,20 +137,20 @@ class TurnGatherer(Generic[T]):
         self._loop = asyncio.get_running_loop()
         self._items: list[T] = []
         self._counted = 0
-        self._turns = 0
+        self._iterations = 0
 
     def add(self, item: T) -> None:
         if not self._items:
-            self._counted = self._turns = 0
-            self._loop.call_soon(self._end_turn)
+            self._counted = self._iterations = 0
+            self._loop.call_soon(self._end_iteration)
         self._items.append(item)
 
-    def _end_turn(self) -> None:
+    def _end_iteration(self) -> None:
         count = len(self._items)
-        if count > self._counted and self._turns < _MAX_TURNS:
+        if count > self._counted and self._iterations < _MAX_ITERATIONS:
             self._counted = count
-            self._turns += 1
-            self._loop.call_soon(self._end_turn)
+            self._iterations += 1
+            self._loop.call_soon(self._end_iteration)
             return
         items, self._items = self._items, []
         self._use(items)
@@ -169,7 +169,7 @@ class FrameConnection(asyncio.Protocol, Generic[T]):
         self._on_frame = on_frame
         self._on_lost = on_lost
         self._transport: asyncio.Transport | None = None
-        self._unsent: TurnGatherer[object] = TurnGatherer(self._send_all)
+        self._unsent: LoopGatherer[object] = LoopGatherer(self._send_all)
         self.send = self._unsent.add  # together with what else is sent about now
         self._received = bytearray()
         self._needed = _LENGTH.size

@@ -25,13 +25,13 @@ from penstock.store.link.frames import (
     ForgetFrame,
     FrameConnection,
     FromFront,
+    LoopGatherer,
     PartFrame,
     RequestFrame,
     ResponseFrame,
     SendFrame,
     SentFrame,
     StateFrame,
-    TurnGatherer,
     decode_from_front,
 )
 
@@ -43,7 +43,7 @@ class FrontLinks:
         self._store = store
         self._duties = duties
         self._links: dict[int, _FrontLink] = {}
-        self._frames: TurnGatherer[tuple[_FrontLink, list[FromFront]]] = TurnGatherer(self._take)
+        self._frames: LoopGatherer[tuple[_FrontLink, list[FromFront]]] = LoopGatherer(self._take)
 
     async def connect(self, front: int, end: socket.socket) -> None:
         """Serve the front with this number on our end of a socket pair."""

@@ -146,7 +146,7 @@ def _plan_again(session: Session, *, now: int, since: int) -> int:
     names = [name for (name,) in _db(session).rows("clock.schedules_ahead", {"since": since})]
     count = 0
     for name in names:
-        before = session.schedules.to_change(name)
+        before = session.schedules.lock(name)
         after = before and schedule.set_back(before, now=now)
         if after is not None and after != before:
             session.schedules.save(after)

@@ -7,8 +7,8 @@ classes end such sessions with `pg_terminate_backend`:
 
 - `LostSessions`: sessions of connections that we closed, whose server process may still run.  The
   next connection ends them.
-- `SessionWatch`: sessions of other nodes that wait for their client in several looks in a row.  Any
-  node ends them.  They have the same database, user and `application_name`.
+- `SessionWatch`: sessions of other nodes that wait for their client in several checks in a row.
+  Any node ends them.  They have the same database, user and `application_name`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from penstock.store.database import Database
 from penstock.supervision.health import NodeHealth
 from penstock.supervision.threads import SupervisedThread
 
-LOOKS = 5  # looks in a row in which a session waits in the same statement before it is ended
+CHECKS = 5  # checks in a row in which a session waits in the same statement before it is ended
 _CLOSING_S = 5.0
 _ENDED = "ended %d PostgreSQL sessions whose client had stopped in mid-transaction"
 
@@ -102,7 +102,7 @@ class SessionWatch:
 
 
 class StalledSessions:
-    """Sessions seen by earlier looks."""
+    """Sessions seen by earlier checks."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[Any, ...], int] = {}
@@ -112,7 +112,7 @@ class StalledSessions:
         rows = db.rows("sessions.waiting_for_client")
         # The row includes the time of the last change, so a client that has continued starts at 1.
         self._seen = {row: self._seen.get(row, 0) + 1 for row in rows}
-        stalled = [ServerSession(row[0], row[1]) for row, n in self._seen.items() if n >= LOOKS]
+        stalled = [ServerSession(row[0], row[1]) for row, n in self._seen.items() if n >= CHECKS]
         return end_sessions(db, stalled)
 
 

@@ -79,8 +79,8 @@ def open_postgres(
     where = parse(url)
     db = PostgresDatabase(where)
     try:
-        refuse_unsafe(_look(db, _facts))
-        todo = _look(db, migrations.pending)
+        refuse_unsafe(_read(db, _facts))
+        todo = _read(db, migrations.pending)
     finally:
         db.close()
     if todo:
@@ -98,8 +98,8 @@ def migrate(url: str) -> list[Migration]:
     """Apply pending migrations, all or nothing; returns them."""
     db = PostgresDatabase(parse(url))
     try:
-        refuse_unsafe(_look(db, _facts))
-        return migrations.apply(db, now=_look(db, _time))
+        refuse_unsafe(_read(db, _facts))
+        return migrations.apply(db, now=_read(db, _time))
     finally:
         db.close()
 
@@ -110,7 +110,7 @@ def pending_sql(url: str | None = None) -> str:
         return _script(migrations.shipped("postgres"), now=0)
     db = PostgresDatabase(parse(url))
     try:
-        return _script(_look(db, migrations.pending), now=_look(db, _time))
+        return _script(_read(db, migrations.pending), now=_read(db, _time))
     finally:
         db.close()
 
@@ -128,15 +128,15 @@ def refuse_unsafe(facts: Mapping[str, str]) -> None:
 def _open_writer(url: PostgresUrl) -> SqlSession:
     db = PostgresDatabase(url)
     try:
-        refuse_unsafe(_look(db, _facts))  # after a failover it may be another server
-        process = _look(db, _process)
+        refuse_unsafe(_read(db, _facts))  # after a failover it may be another server
+        process = _read(db, _process)
     except BaseException:
         db.abandon()
         raise
     return SqlSession(db, stripe=process % STRIPES)
 
 
-def _look(db: Database, what: Callable[[Database], T]) -> T:
+def _read(db: Database, what: Callable[[Database], T]) -> T:
     """Read in a transaction of its own."""
     for _ in range(2):
         db.begin(durable=False)

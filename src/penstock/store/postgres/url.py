@@ -67,7 +67,7 @@ class PostgresUrl(msgspec.Struct):
 
     @property
     def watch_ms(self) -> int:
-        """Interval of looks for stalled sessions: five take about as long as `idle_timeout_ms`."""
+        """Interval of checks for stalled sessions: five take about as long as `idle_timeout_ms`."""
         return self.timeout_ms // 10
 
 

@@ -55,7 +55,7 @@ class PostgresWakeups:
         if self._is_closing.is_set():
             return
         self._is_closing.set()
-        self._announcements.ring()
+        self._announcements.wake()
         if self._thread.join(_PATIENCE_S):
             self._announcements.close()
 

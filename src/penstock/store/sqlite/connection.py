@@ -28,16 +28,17 @@ from penstock.store.sqlite import checksums
 from penstock.store.sqlite.busy_wait import BusyWait
 from penstock.store.sqlite.errors import is_damage, storage_error
 from penstock.store.sqlite.full_disk import check_free_space, reserve_index
+from penstock.store.sqlite.locked_transactions import WriteLockMixin
 from penstock.store.sqlite.log_mover import LogMover
 from penstock.store.sqlite.log_sync import BUSY_MS, is_failed_sync, make_log_durable
 from penstock.store.sqlite.opening import opening
-from penstock.store.sqlite.write_lock import WriteLock, WriteLockMixin
+from penstock.store.sqlite.write_lock import WriteLock
 
 _log = logging.getLogger("penstock.store")
 
 OLDEST_SQLITE = 3_051_003
 CHECKPOINT_PAGES = 10_000  # measured: p99 2.8 ms instead of 6.1 with the default 1,000
-LITTLE_PAGES = 1_000  # moved within milliseconds, so the writer does it itself
+SMALL_LOG_PAGES = 1_000  # moved within milliseconds, so the writer does it itself
 CACHE_KIB = 32 * 1024
 CLOSING_MS = 2_000  # closing under the write lock only saves the next process some work
 _NO_TABLE = "no such table"  # of a day that another process has dropped
@@ -59,9 +60,9 @@ class SqliteDatabase(WriteLockMixin, DirectDatabase):
         *,
         read_only: bool = False,
         write_lock: WriteLock | None = None,
-        watch: DamageWatch | None = None,
+        damage_watch: DamageWatch | None = None,
     ) -> None:
-        self._watch = watch
+        self._damage_watch = damage_watch
         self.is_alive = True
         self._logged_pages = 0
         self._moved_pages = 0  # at the last check
@@ -170,7 +171,7 @@ class SqliteDatabase(WriteLockMixin, DirectDatabase):
         try:
             if mover.has_failed:
                 raise apsw.IOError("a sync has failed")
-            if self._is_worth_a_mover() and mover.begin():
+            if self._needs_mover() and mover.begin():
                 return
             mover.rest()
             logged, moved = self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
@@ -183,13 +184,13 @@ class SqliteDatabase(WriteLockMixin, DirectDatabase):
             self.is_alive = False
             self._mark_failed_sync()
 
-    def _is_worth_a_mover(self) -> bool:
+    def _needs_mover(self) -> bool:
         """False if little is left, or if a reader keeps the log from being moved."""
         before = self._moved_pages
         logged, self._moved_pages = self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
         if not self._mover.has_begun:
             return True
-        return self._moved_pages > before and logged - self._moved_pages > LITTLE_PAGES
+        return self._moved_pages > before and logged - self._moved_pages > SMALL_LOG_PAGES
 
     def checkpoint(self, *, again: bool = False) -> None:
         """Move the whole log into the database, synced, and restart it.
@@ -249,13 +250,17 @@ class SqliteDatabase(WriteLockMixin, DirectDatabase):
             return Collision(str(error))
         if is_failed_sync(error):
             self._mark_failed_sync()
-        if is_damage(error) and self._watch is not None:
-            return self._watch.report(error)
+        if is_damage(error) and self._damage_watch is not None:
+            return self._damage_watch.report(error)
         return storage_error(error)
 
 
 def open_synced(
-    path: Path, write_lock: WriteLock, *, again: bool = False, watch: DamageWatch | None = None
+    path: Path,
+    write_lock: WriteLock,
+    *,
+    again: bool = False,
+    damage_watch: DamageWatch | None = None,
 ) -> SqliteDatabase:
     """Open for writing; first move the log that a crash or a failed sync left, and sync it.
 
@@ -265,11 +270,11 @@ def open_synced(
     with opening(write_lock) as is_alone:
         again = again or write_lock.has_failed_sync
         if not is_alone and not write_lock.has_failed_sync:
-            return SqliteDatabase(path, write_lock=write_lock, watch=watch)
+            return SqliteDatabase(path, write_lock=write_lock, damage_watch=damage_watch)
         if not is_alone:
             raise OpenElsewhere("a sync has failed: other processes must close the store first")
         make_log_durable(path)
-        db = SqliteDatabase(path, write_lock=write_lock, watch=watch)
+        db = SqliteDatabase(path, write_lock=write_lock, damage_watch=damage_watch)
         try:
             _check_log(db, path)
             db.checkpoint(again=again)

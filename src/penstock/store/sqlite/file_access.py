@@ -50,7 +50,7 @@ class StoreFileAccess:
         self._path = path
         self._health = health or NodeHealth()
         self._write_lock = WriteLock(path, patience_ms=patience_ms, health=self._health)
-        self.watch = DamageWatch(lambda: damaged_pages(path))
+        self.damage_watch = DamageWatch(lambda: damaged_pages(path))
         self._store: ServedStore | None = None
         self._wakeups: SqliteWakeups | None = None
 

@@ -32,6 +32,7 @@ from penstock.store.sqlite import checksums
 from penstock.store.sqlite.busy_wait import BusyWait
 from penstock.store.sqlite.deadlock import refuse_deadlock
 from penstock.store.sqlite.file_header import reserved_bytes
+from penstock.store.sqlite.locked_transactions import WriteLockMixin
 from penstock.store.sqlite.log_sync import log_of
 from penstock.store.sqlite.opening import opening
 from penstock.store.sqlite.sqlite3_database import (
@@ -42,7 +43,7 @@ from penstock.store.sqlite.sqlite3_database import (
     refuse_old_sqlite,
     storage_error,
 )
-from penstock.store.sqlite.write_lock import PATIENCE_MS, WriteLock, WriteLockMixin
+from penstock.store.sqlite.write_lock import PATIENCE_MS, WriteLock
 
 _log = logging.getLogger("penstock.store")
 
@@ -88,9 +89,9 @@ class PlainSqliteDatabase(Sqlite3Database, WriteLockMixin):
         read_only: bool = False,
         write_lock: WriteLock | None = None,
         patience_ms: int = PATIENCE_MS,
-        watch: DamageWatch | None = None,
+        damage_watch: DamageWatch | None = None,
     ) -> None:
-        self._watch = watch
+        self._damage_watch = damage_watch
         self.is_alive = True
         self._path = path
         self._moves = moves
@@ -174,8 +175,8 @@ class PlainSqliteDatabase(Sqlite3Database, WriteLockMixin):
         code = code_of(error)
         if code & 0xFF == sqlite3.SQLITE_IOERR and code not in _READS:
             self._mark_failed_sync()
-        if is_damage(error) and self._watch is not None:
-            return self._watch.report(error)
+        if is_damage(error) and self._damage_watch is not None:
+            return self._damage_watch.report(error)
         return super()._translate(error)
 
 
@@ -185,7 +186,7 @@ def open_synced(
     write_lock: WriteLock,
     *,
     patience_ms: int = PATIENCE_MS,
-    watch: DamageWatch | None = None,
+    damage_watch: DamageWatch | None = None,
 ) -> PlainSqliteDatabase:
     """Open for writing; first move the log that a crash or a failed sync left, and sync it.
 
@@ -198,7 +199,7 @@ def open_synced(
             # First: closing the last connection would drop what follows the damage.
             _refuse_damaged_log(path)
         db = PlainSqliteDatabase(
-            path, moves, write_lock=write_lock, patience_ms=patience_ms, watch=watch
+            path, moves, write_lock=write_lock, patience_ms=patience_ms, damage_watch=damage_watch
         )
         try:
             if is_alone or write_lock.has_failed_sync:

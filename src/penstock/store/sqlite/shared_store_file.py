@@ -39,7 +39,7 @@ class PlainStoreFile(StoreFileAccess):
             db.close()
 
     def open_writer(self) -> SqlSession:
-        return SqlSession(self._open_synced(watch=self.watch))
+        return SqlSession(self._open_synced(damage_watch=self.damage_watch))
 
     def open_reader(self) -> SqlSession:
         return SqlSession(
@@ -48,7 +48,7 @@ class PlainStoreFile(StoreFileAccess):
                 self._moves,
                 read_only=True,
                 patience_ms=self._patience_ms,
-                watch=self.watch,
+                damage_watch=self.damage_watch,
             )
         )
 
@@ -56,7 +56,11 @@ class PlainStoreFile(StoreFileAccess):
         super().close()
         self._caller_lock.close()
 
-    def _open_synced(self, *, watch: DamageWatch | None = None) -> PlainSqliteDatabase:
+    def _open_synced(self, *, damage_watch: DamageWatch | None = None) -> PlainSqliteDatabase:
         return open_synced(
-            self._path, self._moves, self._write_lock, patience_ms=self._patience_ms, watch=watch
+            self._path,
+            self._moves,
+            self._write_lock,
+            patience_ms=self._patience_ms,
+            damage_watch=damage_watch,
         )

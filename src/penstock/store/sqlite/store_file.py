@@ -46,24 +46,28 @@ class SqliteStoreFile(StoreFileAccess):
 
     def open_writer(self) -> SqlSession:
         if self._store is None:
-            return SqlSession(self._open_synced(watch=self.watch))
+            return SqlSession(self._open_synced(damage_watch=self.damage_watch))
         # After a storage error readers must close, too: otherwise SQLite would rely on its shared
         # index of the log instead of reading the log again.
         with self._store.readers.all_closed():
-            return SqlSession(self._open_synced(again=True, watch=self.watch))
+            return SqlSession(self._open_synced(again=True, damage_watch=self.damage_watch))
 
     def open_reader(self) -> SqlSession:
         if self._write_lock.has_failed_sync:
             raise StoreUnavailable("a sync has failed, and the log is not durable yet")
-        return SqlSession(SqliteDatabase(self._path, read_only=True, watch=self.watch))
+        return SqlSession(
+            SqliteDatabase(self._path, read_only=True, damage_watch=self.damage_watch)
+        )
 
     def _open_synced(
-        self, *, again: bool = False, watch: DamageWatch | None = None
+        self, *, again: bool = False, damage_watch: DamageWatch | None = None
     ) -> SqliteDatabase:
         """If a sync has failed, ask other processes to close the store, and wait for that."""
         for _ in range(_TRIES):
             try:
-                return open_synced(self._path, self._write_lock, again=again, watch=watch)
+                return open_synced(
+                    self._path, self._write_lock, again=again, damage_watch=damage_watch
+                )
             except OpenElsewhere as error:
                 still_open = error
             ask_to_close(self._path)

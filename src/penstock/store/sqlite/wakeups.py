@@ -5,7 +5,7 @@ and is accessible to this user only.  A new process announces itself to the othe
 need not list the folder; a process that finds a socket without a reader removes it.
 
 A datagram is one letter and, for wake-ups, pairs `queue_no:count`.  The socket of a process that
-listens for them is named `.keen`.
+listens for them is named `….listening`.
 
 An application's own transaction sends no wake-up.  So a process that listens also checks for
 changes a few times a second.
@@ -28,10 +28,10 @@ from penstock.store.announcements import PAUSE_MS, Announcements, add_pairs, enc
 from penstock.supervision.health import NodeHealth
 from penstock.supervision.threads import SupervisedThread
 
-LOOK_MS = 250
-_QUIET_LOOKS = 4  # our own commits may hide an application's: every fourth look checks anyway
+CHECK_MS = 250
+_QUIET_CHECKS = 4  # our own commits may hide an application's: every fourth check ignores that
 _HELLO, _CLOSE, _WAKE = b"h", b"l", b"w"
-_LISTENING, _NOT_LISTENING = ".keen", ".calm"
+_LISTENING, _NOT_LISTENING = ".listening", ".idle"
 _LONGEST = 1 << 16
 _TRIES, _BETWEEN_TRIES_S = 20, 0.01  # for datagrams that must arrive
 _CLOSING_PATIENCE_S = 2.0
@@ -58,7 +58,7 @@ class SqliteWakeups:
         self._listeners: list[str] = []  # addresses of peers that listen
         self._is_listening = False
         self._is_closing = False
-        self._is_quiet = True  # no announcement since the last look
+        self._is_quiet = True  # no announcement since the last check
         self._looks = self._loops = 0
         self._never = threading.Event()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -88,7 +88,7 @@ class SqliteWakeups:
                 renamed = self._address.with_suffix(_LISTENING)
                 with suppress(OSError):
                     self._address = self._address.rename(renamed)
-        self._announcements.ring()
+        self._announcements.wake()
         self._introduce()
 
     def close(self) -> None:
@@ -96,7 +96,7 @@ class SqliteWakeups:
         if self._is_closing:
             return
         self._is_closing = True
-        self._announcements.ring()
+        self._announcements.wake()
         if self._thread.join(_CLOSING_PATIENCE_S):
             self._announcements.close()
             self._socket.close()
@@ -114,7 +114,7 @@ class SqliteWakeups:
         pause = select.poll()
         pause.register(self._socket, select.POLLIN)
         while not self._is_closing:
-            ready = {file for file, _ in poll.poll(LOOK_MS if self._is_listening else None)}
+            ready = {file for file, _ in poll.poll(CHECK_MS if self._is_listening else None)}
             if self._socket.fileno() in ready:
                 self._receive()
             self._loops += 1
@@ -132,7 +132,7 @@ class SqliteWakeups:
         """Find commits of programs that do not announce them."""
         is_quiet, self._is_quiet = self._is_quiet, True
         self._looks += 1
-        if is_quiet or self._looks % _QUIET_LOOKS == 0:
+        if is_quiet or self._looks % _QUIET_CHECKS == 0:
             woken = self._find_ready()
             if woken:
                 self._on_wakeup(woken)

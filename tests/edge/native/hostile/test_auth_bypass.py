@@ -41,9 +41,9 @@ FOREIGN = [
 
 
 @pytest.fixture(scope="module")
-def every_route(guarded: LiveServer) -> list[HttpRoute]:
+def every_route(server_with_keys: LiveServer) -> list[HttpRoute]:
     """All routes except those of SQS, which requires a signature (tests/edge/sqs)."""
-    return [route for route in all_routes(guarded.broker) if route.name != SQS]
+    return [route for route in all_routes(server_with_keys.broker) if route.name != SQS]
 
 
 def path_of(route: HttpRoute) -> str:
@@ -55,12 +55,12 @@ def path_of(route: HttpRoute) -> str:
 
 
 @pytest.fixture(scope="module")
-def credentials(guarded: LiveServer) -> list[str]:
+def credentials(server_with_keys: LiveServer) -> list[str]:
     """Credentials, all of them invalid."""
-    real = new_key(guarded)
-    lost = guarded.broker.keys.create("lost", roles=(Role.READ,)).result()
-    guarded.broker.keys.revoke(lost.key.key_id).result()
-    guarded.broker.refresh_keys()
+    real = new_key(server_with_keys)
+    lost = server_with_keys.broker.keys.create("lost", roles=(Role.READ,)).result()
+    server_with_keys.broker.keys.revoke(lost.key.key_id).result()
+    server_with_keys.broker.refresh_keys()
     prefix, key_id, secret = real.split("_")
     return [
         "",
@@ -73,13 +73,13 @@ def credentials(guarded: LiveServer) -> list[str]:
         real,
         f"Bearer {real} {real}",
         f"Bearer {real},",
-        f"Bearer {guarded.broker.keys.all().result()[0].secret_hash}",
+        f"Bearer {server_with_keys.broker.keys.all().result()[0].secret_hash}",
     ]
 
 
 @pytest.fixture
-def wire(guarded: LiveServer) -> Iterator[Raw]:
-    with Raw(guarded.port) as connection:
+def wire(server_with_keys: LiveServer) -> Iterator[Raw]:
+    with Raw(server_with_keys.port) as connection:
         yield connection
 
 
@@ -127,8 +127,8 @@ def test_no_other_method_opens_any_route(
         assert answer.status in (401, 403, 404, 405) or method == "OPTIONS", f"{method} {path}"
 
 
-def test_two_credentials_are_one_too_many(guarded: LiveServer, wire: Raw) -> None:
-    real = new_key(guarded)
+def test_two_credentials_are_one_too_many(server_with_keys: LiveServer, wire: Raw) -> None:
+    real = new_key(server_with_keys)
     twice = f"Authorization: Bearer x\r\nAuthorization: Bearer {real}\r\n"
 
     answer = wire.ask(f"GET /v1/stats HTTP/1.1\r\nHost: a\r\n{twice}\r\n".encode())
@@ -136,8 +136,8 @@ def test_two_credentials_are_one_too_many(guarded: LiveServer, wire: Raw) -> Non
     assert answer.status == 400
 
 
-def test_a_credential_behind_the_body_is_ignored(guarded: LiveServer, wire: Raw) -> None:
-    real = new_key(guarded)
+def test_a_credential_behind_the_body_is_ignored(server_with_keys: LiveServer, wire: Raw) -> None:
+    real = new_key(server_with_keys)
     head = {"Transfer-Encoding": "chunked", "Content-Type": "application/json"}
     wire.send(request("PUT", "/v1/queues/smuggled", headers=head))
 

@@ -130,7 +130,7 @@ def open_shop(running: LiveServer, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="package")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+def server_with_keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     """A server that requires a key."""
     with _server(tmp_path_factory, auth={"required": "always"}) as started:
         yield started

@@ -19,15 +19,17 @@ NewKey = Callable[..., tuple[str, str]]
 
 
 @pytest.fixture
-def new_key(guarded: LiveServer, capsys: pytest.CaptureFixture[str]) -> NewKey:
+def new_key(server_with_keys: LiveServer, capsys: pytest.CaptureFixture[str]) -> NewKey:
     """The two parts of a key with these roles, as SDKs expect them."""
 
     def make(*roles: Role) -> tuple[str, str]:
-        made = guarded.broker.keys.create("celery", roles=roles, queues=("*",)).result()
+        made = server_with_keys.broker.keys.create("celery", roles=roles, queues=("*",)).result()
         key_id = made.key.key_id
-        eventually(lambda: guarded.broker.keyring.signer(key_id))  # servers read keys once a second
+        eventually(
+            lambda: server_with_keys.broker.keyring.signer(key_id)
+        )  # servers read keys once a second
         capsys.readouterr()
-        store = guarded.broker.settings.store_url
+        store = server_with_keys.broker.settings.store_url
         assert main(["keys", "aws", key_id, "--store", store, "--json"]) == 0
         shown = json.loads(capsys.readouterr().out)
         return shown["aws_access_key_id"], shown["aws_secret_access_key"]
@@ -36,9 +38,9 @@ def new_key(guarded: LiveServer, capsys: pytest.CaptureFixture[str]) -> NewKey:
 
 
 @pytest.fixture
-def open_guarded_shop(guarded: LiveServer, tmp_path: Path) -> Callable[..., Shop]:
+def open_guarded_shop(server_with_keys: LiveServer, tmp_path: Path) -> Callable[..., Shop]:
     (tmp_path / "results").mkdir()
-    return lambda key: Shop(guarded, tmp_path, key=key)
+    return lambda key: Shop(server_with_keys, tmp_path, key=key)
 
 
 def test_a_worker_with_a_key_makes_its_queues_and_works(

@@ -133,7 +133,7 @@ def test_tasks_make_groups_and_chains_of_tasks(the_shop: Shop) -> None:
     assert result_of(doubled) == [2 * n for n in range(20)]
 
 
-def test_a_purge_empties_the_queue_and_tells_how_many_there_were(the_shop: Shop) -> None:
+def test_a_purge_empties_the_queue_and_returns_the_number_of_tasks(the_shop: Shop) -> None:
     for number in range(7):
         the_shop.run("note", the_shop.journal(), number, queue="cellar")
 

@@ -81,7 +81,7 @@ def _tail(server: Remote, args: Namespace, out: Output) -> None:
     if (args.queue is None) != args.all:
         raise UsageError("give a queue or --all")
     follower = Follower(server, args.queue)
-    for ending in follower.past(args.lines):
+    for ending in follower.latest(args.lines):
         _show_ending(ending, out)
     pause = threading.Event()
     before: Counts | None = None
@@ -93,7 +93,7 @@ def _tail(server: Remote, args: Namespace, out: Output) -> None:
         if args.once:
             return
         pause.wait(args.every / 1000)
-        for ending in follower.news():
+        for ending in follower.new_endings():
             _show_ending(ending, out)
 
 
@@ -104,8 +104,8 @@ class Follower:
         self._seen: set[tuple[str, datetime, str]] = set()
         self._latest: datetime | None = None
 
-    def past(self, count: int) -> list[Ending]:
-        """The latest `count` endings, oldest first; later ones come from `news`."""
+    def latest(self, count: int) -> list[Ending]:
+        """The latest `count` endings, oldest first; later ones come from `new_endings`."""
         found: list[Ending] = []
         for ending in self._server.history.search(page_size=100, queue=self._queue):
             # Reads more than it returns: later polls overlap and must recognise them.
@@ -118,14 +118,14 @@ class Follower:
             self._latest = self._server.stats().now
         return found[:count][::-1]
 
-    def news(self) -> list[Ending]:
+    def new_endings(self) -> list[Ending]:
         """Endings since the last poll, oldest first."""
         assert self._latest is not None
         begin = self._latest - OVERLAP
         found = list(self._server.history.search(page_size=500, queue=self._queue, from_at=begin))
-        news = list(self._unseen(reversed(found)))
+        new = list(self._unseen(reversed(found)))
         self._seen = {key for key in self._seen if key[1] >= begin - OVERLAP}
-        return news
+        return new
 
     def counts(self) -> Counts:
         if self._queue is None:

@@ -13,7 +13,7 @@ from penstock.settings import Settings
 
 
 def _run(settings: Settings, args: Namespace, out: Output) -> int:
-    from penstock.edge.ready import fronts_of, print_ready
+    from penstock.edge.serving.ready import fronts_of, print_ready
     from penstock.supervision.logs import set_up_logs
 
     for file in (settings.server.tls_cert, settings.server.tls_key):
@@ -27,7 +27,7 @@ def _run(settings: Settings, args: Namespace, out: Output) -> int:
         from penstock.edge.node.supervisor import supervise
 
         return supervise(settings, fronts=fronts, on_ready=on_ready)
-    from penstock.edge.serve import serve
+    from penstock.edge.serving.serve import serve
 
     return serve(settings, on_ready=on_ready)
 

@@ -21,8 +21,8 @@ _LOOK_S = 0.25
 
 
 def _run(settings: Settings, args: Namespace, out: Output) -> int:
-    from penstock.edge.ready import print_ready
-    from penstock.edge.serve import serve
+    from penstock.edge.serving.ready import print_ready
+    from penstock.edge.serving.serve import serve
     from penstock.supervision.logs import set_up_logs
     from penstock.wiring.broker import migrate
 

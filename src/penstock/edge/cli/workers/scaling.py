@@ -31,7 +31,7 @@ def _scaling(server: Remote, args: Namespace, out: Output) -> None:
     decisions = server.scaling.decisions(args.fleet, limit=args.limit)
     out.show(
         fleet,
-        [*(_FLEET + _ORIGIN).lines(fleet), *_more(fleet)],
+        [*(_FLEET + _ORIGIN).lines(fleet), *_detail_fields(fleet)],
         _DECISION.table(decisions),
     )
     if out.json:
@@ -116,7 +116,7 @@ _ORIGIN = View(
 )
 
 
-def _more(fleet: Fleet) -> list[tuple[str, object]]:
+def _detail_fields(fleet: Fleet) -> list[tuple[str, object]]:
     sample, pressure, decision = fleet.sample, fleet.pressure, fleet.decision
     return [
         ("leased", sample.leased if sample else None),

@@ -62,7 +62,7 @@ export function runAction(action) {
     h("footer", null, cancel, confirm),
   );
   const box = openDialog({ title: action.title, children: [form] });
-  let asked = 0;
+  let queries = 0;
 
   function values() {
     return Object.fromEntries(fields.map((field) => [field.name, field.value()]));
@@ -88,12 +88,12 @@ export function runAction(action) {
   }
 
   async function showCount(given) {
-    const turn = (asked += 1);
+    const query = (queries += 1);
     try {
       const many = await action.count(given);
-      if (turn === asked) replace(counted, affectedText(many, action.noun ?? "message"));
+      if (query === queries) replace(counted, affectedText(many, action.noun ?? "message"));
     } catch (error) {
-      if (turn === asked) replace(counted, `The number is unknown: ${error.message}`);
+      if (query === queries) replace(counted, `The number is unknown: ${error.message}`);
     }
   }
 

@@ -24,7 +24,7 @@ from penstock.edge.native.bind import query_reader, route_of
 from penstock.edge.server.request import Request, Respond, Response
 from penstock.edge.server.router import HttpRoute
 from penstock.edge.server.stream import EVENTS, Stream, event
-from penstock.services.overview import ChangedQueue, OverviewLook, OverviewService
+from penstock.services.overview import ChangedQueue, OverviewService, OverviewSnapshot
 from penstock.supervision.health import NodeHealth, NodePart
 from penstock.supervision.threads import start_supervised
 
@@ -34,7 +34,7 @@ _NOTHING = b": \n\n"  # a comment, so that proxies keep the connection and dead 
 
 _log = logging.getLogger("penstock.live")
 
-Render = Callable[[OverviewLook, OverviewLook | None, Caller], bytes]
+Render = Callable[[OverviewSnapshot, OverviewSnapshot | None, Caller], bytes]
 
 
 class LiveListener:
@@ -48,7 +48,7 @@ class LiveListener:
 class LiveFeed:
     def __init__(
         self,
-        watch: OverviewService,
+        overview: OverviewService,
         render: Render,
         *,
         most: int,
@@ -56,12 +56,12 @@ class LiveFeed:
         health: NodeHealth | None = None,
     ) -> None:
         self._health = health or NodeHealth()
-        self._watch = watch
+        self._overview = overview
         self._is_let_in = is_still_valid
         self._render = render
         self._most = most
         self._listeners: dict[Stream, LiveListener] = {}
-        self._looks: tuple[OverviewLook, OverviewLook | None] | None = (
+        self._snapshots: tuple[OverviewSnapshot, OverviewSnapshot | None] | None = (
             None  # the latest snapshot and the one before
         )
         self._task: asyncio.Task[None] | None = None
@@ -74,45 +74,45 @@ class LiveFeed:
         """Add a listener; raises TooManyWaiting."""
         if len(self._listeners) >= self._most:
             raise TooManyWaiting(f"{self._most} clients listen already; poll /v1/stats instead")
-        stream = Stream(on_lost=self._lost)
+        stream = Stream(on_lost=self._forget)
         self._listeners[stream] = LiveListener(caller, events)
         if self._task is None:
             self._start()
-        elif self._looks is not None:
-            self._send(stream, *self._looks, {})
+        elif self._snapshots is not None:
+            self._send(stream, *self._snapshots, {})
         return stream
 
     async def _run(self, part: NodePart) -> None:
         while self._listeners:
-            await self._look()
+            await self._poll()
             part.moves += 1
             await asyncio.sleep(EVERY_S)
 
-    def _ended(self, _: asyncio.Task[None]) -> None:
+    def _on_end(self, _: asyncio.Task[None]) -> None:
         self._task = None
         if self._listeners:  # a listener arrived in the meantime
             self._start()
 
     def _start(self) -> None:
-        self._looks = None
+        self._snapshots = None
         self._task = start_supervised("live", self._run, health=self._health)
-        self._task.add_done_callback(self._ended)
+        self._task.add_done_callback(self._on_end)
 
-    async def _look(self) -> None:
+    async def _poll(self) -> None:
         self._end_without_key()
-        before = None if self._looks is None else self._looks[0]
+        before = None if self._snapshots is None else self._snapshots[0]
         try:
             async with asyncio.timeout(_PATIENCE_S):  # do not let listeners wait for a slow store
-                look = await self._watch.look(before)
+                snapshot = await self._overview.snapshot(before)
         except Exception as error:  # any error; try again in a second
             _log.warning("live feed cannot read the store: %s", str(error) or type(error).__name__)
             for stream in list(self._listeners):
                 stream.send(_NOTHING)
             return
-        self._looks = (look, before)
+        self._snapshots = (snapshot, before)
         made: dict[tuple[str, ...], bytes] = {}
         for stream in list(self._listeners):
-            self._send(stream, look, before, made)
+            self._send(stream, snapshot, before, made)
 
     def _end_without_key(self) -> None:
         """End streams whose key was revoked, and keyless ones once the first key exists."""
@@ -124,14 +124,14 @@ class LiveFeed:
     def _send(
         self,
         stream: Stream,
-        look: OverviewLook,
-        before: OverviewLook | None,
+        snapshot: OverviewSnapshot,
+        before: OverviewSnapshot | None,
         made: dict[tuple[str, ...], bytes],
     ) -> None:
         listener = self._listeners[stream]
         sees = listener.caller.queues
         if sees not in made:
-            made[sees] = event(self._render(look, before, listener.caller), name="live")
+            made[sees] = event(self._render(snapshot, before, listener.caller), name="live")
         stream.send(made[sees])
         if listener.left is not None:
             listener.left -= 1
@@ -139,7 +139,7 @@ class LiveFeed:
                 del self._listeners[stream]
                 stream.end()
 
-    def _lost(self, stream: Stream) -> None:
+    def _forget(self, stream: Stream) -> None:
         self._listeners.pop(stream, None)
 
 
@@ -150,14 +150,18 @@ _query_of = query_reader(counters.WATCH)
 class LiveApi:
     def __init__(
         self,
-        watch: OverviewService,
+        overview: OverviewService,
         *,
         most_listeners: int,
         is_still_valid: Callable[[Caller], bool],
         health: NodeHealth | None = None,
     ) -> None:
         self._feed = LiveFeed(
-            watch, _rendered, most=most_listeners, is_still_valid=is_still_valid, health=health
+            overview,
+            _render_live,
+            most=most_listeners,
+            is_still_valid=is_still_valid,
+            health=health,
         )
 
     def routes(self) -> list[HttpRoute]:
@@ -170,28 +174,30 @@ class LiveApi:
         return self._feed.listen(request.caller, events=events)
 
 
-def _rendered(look: OverviewLook, before: OverviewLook | None, caller: Caller) -> bytes:
+def _render_live(
+    snapshot: OverviewSnapshot, before: OverviewSnapshot | None, caller: Caller
+) -> bytes:
     """Render what the caller may see; totals only for callers that may see all queues."""
-    passed_ms = SECOND if before is None else (look.at - before.at) or SECOND
+    passed_ms = SECOND if before is None else (snapshot.at - before.at) or SECOND
     event = Live(
-        at=to_text(look.at),  # type: ignore[arg-type]  # see api/operation.py: Instant
+        at=to_text(snapshot.at),  # type: ignore[arg-type]  # see api/operation.py: Instant
         workers=None,
         open_circuits=None,
         queues=[
             _queue(changed, passed_ms)
-            for changed in look.changed
+            for changed in snapshot.changed
             if sees(caller, changed.queue.name)
         ],
-        is_cut=look.is_cut,
+        is_cut=snapshot.is_cut,
     )
     if not is_limited(caller):
         event = msgspec.structs.replace(
             event,
-            workers=look.workers,
-            open_circuits=look.open_circuits,
-            counts=Counts.copy_of(look.total),
-            totals=Totals.of(look.total),
-            rates=_rates(look.total, None if before is None else before.total, passed_ms),
+            workers=snapshot.workers,
+            open_circuits=snapshot.open_circuits,
+            counts=Counts.copy_of(snapshot.total),
+            totals=Totals.of(snapshot.total),
+            rates=_rates(snapshot.total, None if before is None else before.total, passed_ms),
         )
     return _encode(event)
 

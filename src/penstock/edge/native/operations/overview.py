@@ -29,8 +29,8 @@ DAMAGED = "some pages of the store are damaged: see GET /v1/problems, and run `p
 
 
 class HealthApi:
-    def __init__(self, insight: HistoryService, parts: supervision.NodeHealth) -> None:
-        self._insight = insight
+    def __init__(self, history: HistoryService, parts: supervision.NodeHealth) -> None:
+        self._history = history
         self._health = parts
 
     def routes(self) -> list[HttpRoute]:
@@ -46,13 +46,13 @@ class HealthApi:
     async def readyz(self, request: Request, respond: Respond) -> Response:
         try:
             async with asyncio.timeout(READY_PATIENCE_S):
-                await self._insight.ready()
+                await self._history.ready()
         except PenstockError as error:
             return error_response(error)
         except TimeoutError:
             text = f"the store has not accepted a write within {READY_PATIENCE_S:g} s"
             return error_response(StoreUnavailable(text))
-        if self._insight.damage() is not None:
+        if self._history.damage() is not None:
             # 200: other queues are still served, and a restart would not help.
             return json_response(Readiness(status=DEGRADED, reason=DAMAGED))
         return json_response(Readiness(status=READY))
@@ -61,19 +61,19 @@ class HealthApi:
 class MetricsApi:
     def __init__(
         self,
-        insight: HistoryService,
+        history: HistoryService,
         claims: WaitingCounts,
         circuits: CircuitService,
         pushed: PushTally,
         scaling: ScalingService,
-        watch: OverviewService,
+        overview: OverviewService,
     ) -> None:
-        self._insight = insight
+        self._history = history
         self._claims = claims
         self._circuits = circuits
         self._pushed = pushed
         self._scaling = scaling
-        self._watch = watch
+        self._overview = overview
 
     def routes(self) -> list[HttpRoute]:
         return [route_of(overview.METRICS, self.metrics)]
@@ -81,16 +81,16 @@ class MetricsApi:
     async def metrics(self, request: Request, respond: Respond) -> Response:
         """Render the metrics; a limited key gets only those of its queues."""
         is_partial = is_limited(request.caller)
-        views = visible(request.caller, await self._insight.all_queues())
+        views = visible(request.caller, await self._history.all_queues())
         text = render_queues(
             views,
             waiting_claims=waiting_for(self._claims, views) if is_partial else self._claims.waiting,
-            backend=self._insight.backend,
-            damage=None if is_partial else self._insight.damage(),
+            backend=self._history.backend,
+            damage=None if is_partial else self._history.damage(),
         )
         if not is_partial:
             text += render_circuits(await self._circuits.overview(), self._pushed.all())
             text += render_fleets(await self._scaling.all())
-            now = self._insight.stats_of(views).now
-            text += render_transactions(await self._watch.transactions(), now=now)
+            now = self._history.stats_of(views).now
+            text += render_transactions(await self._overview.transactions(), now=now)
         return Response(200, text.encode(), content_type=overview.METRICS.media.encode())

@@ -54,16 +54,16 @@ class SendApi:
         if isinstance(ticket, DependentTicket):
             # The queue is loaded first: messages that are pipelined behind must not overtake.
             return self._send_later(queue, ticket)
-        ticket.then(lambda answers: respond(self._sent(queue, answers)))
+        ticket.then(lambda answers: respond(self._send_response(queue, answers)))
         return None
 
     async def _send_later(self, queue: str, ticket: Ticket[list[Sent | PenstockError]]) -> Response:
         try:
-            return self._sent(queue, await ticket)
+            return self._send_response(queue, await ticket)
         except QueueNotFound as error:
             raise self._messages.error_of(queue, error) from None
 
-    def _sent(self, queue: str, answers: Any) -> Response:
+    def _send_response(self, queue: str, answers: Any) -> Response:
         answer = answers[0] if isinstance(answers, list) else answers
         if isinstance(answer, Sent):
             return json_response(_result(answer), 201)

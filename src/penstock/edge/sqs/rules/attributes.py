@@ -69,7 +69,7 @@ READ_ONLY = (
     "ApproximateNumberOfMessagesDelayed",
 )
 _FIFO_ONLY = ("ContentBasedDeduplication", "DeduplicationScope", "FifoThroughputLimit")
-_SAID_TO_BE_FIFO_ONLY = ("DeduplicationScope", "FifoThroughputLimit")
+_REPORTED_AS_FIFO_ONLY = ("DeduplicationScope", "FifoThroughputLimit")
 
 
 def read_new(given: Mapping[str, str], *, least_retention: int = MIN_RETENTION) -> QueueAttributes:
@@ -111,12 +111,12 @@ def first_difference(
     wanted = _changed(first, given, is_new=not is_fifo, least_retention=least_retention)
     for name in given:
         field = _RULES[name].field
-        if not _is_so(getattr(current, field), getattr(wanted, field)):
+        if not _is_set_to(getattr(current, field), getattr(wanted, field)):
             return name
     return None
 
 
-def _is_so(present: Any, wanted: Any) -> bool:
+def _is_set_to(present: Any, wanted: Any) -> bool:
     if isinstance(present, RedrivePolicy):
         return present.is_equivalent(wanted)
     return bool(present == wanted)
@@ -282,7 +282,7 @@ def _check_type(current: QueueAttributes, values: dict[str, Any], *, is_new: boo
 
 def _refuse_fifo_only(given: Mapping[str, str]) -> None:
     for name in given:
-        if name in _SAID_TO_BE_FIFO_ONLY:
+        if name in _REPORTED_AS_FIFO_ONLY:
             raise errors.invalid_attribute_name(
                 f"You can specify the {name} only when FifoQueue is set to true."
             )

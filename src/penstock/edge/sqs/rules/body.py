@@ -59,7 +59,7 @@ def read(raw: msgspec.Raw) -> Body:
     return Body(json, text.encode())
 
 
-def shown(stored: str) -> Body:
+def render(stored: str) -> Body:
     """Render a stored body for SQS; one that is not a JSON string is returned as JSON text."""
     if stored[0] != '"':
         text = stored
@@ -96,13 +96,13 @@ def md5_of_attributes(attributes: Mapping[str, MessageAttributeValue] | None) ->
     for name in sorted(attributes):
         value = attributes[name]
         data_type = value.DataType or ""
-        digest.update(_measured(name.encode()) + _measured(data_type.encode()))
+        digest.update(_with_length(name.encode()) + _with_length(data_type.encode()))
         if data_type.startswith("Binary"):
-            digest.update(_BINARY + _measured(value.BinaryValue or b""))
+            digest.update(_BINARY + _with_length(value.BinaryValue or b""))
         else:
-            digest.update(_STRING + _measured((value.StringValue or "").encode()))
+            digest.update(_STRING + _with_length((value.StringValue or "").encode()))
     return digest.hexdigest()
 
 
-def _measured(data: bytes) -> bytes:
+def _with_length(data: bytes) -> bytes:
     return len(data).to_bytes(4, "big") + data

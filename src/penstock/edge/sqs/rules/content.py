@@ -37,16 +37,14 @@ def entry_too_large(most: int) -> SqsError:
     )
 
 
-def check_group_id(group_id: str) -> None:
-    _check_id("MessageGroupId", group_id)
-
-
-def check_deduplication_id(deduplication_id: str) -> None:
-    _check_id("MessageDeduplicationId", deduplication_id)
-
-
-def check_attempt_id(attempt_id: str) -> None:
-    _check_id("ReceiveRequestAttemptId", attempt_id)
+def check_id(parameter: str, value: str) -> None:
+    if not _PUNCTUATED.fullmatch(value):
+        raise invalid_value(
+            value,
+            parameter,
+            f"{parameter} can only include alphanumeric and punctuation characters. "
+            "1 to 128 in length.",
+        )
 
 
 def check_delay(seconds: int) -> None:
@@ -93,16 +91,6 @@ def no_deduplication_id() -> SqsError:
 
 def _out_of_range(value: int, parameter: str, rule: str) -> SqsError:
     return invalid_value(value, parameter, f"{rule} provided.")
-
-
-def _check_id(parameter: str, value: str) -> None:
-    if not _PUNCTUATED.fullmatch(value):
-        raise invalid_value(
-            value,
-            parameter,
-            f"{parameter} can only include alphanumeric and punctuation characters. "
-            "1 to 128 in length.",
-        )
 
 
 MAX_ENTRIES = 10

@@ -16,6 +16,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 import msgspec
 
+from penstock.domain.access.aws_signature import signing_key
 from penstock.domain.limits import MINUTE, SECOND
 from penstock.edge.server.request import Request
 from penstock.edge.sqs import errors
@@ -35,6 +36,7 @@ _TIME_TEXT = re.compile(r"[0-9]{8}T[0-9]{6}Z")
 _CREDENTIAL = re.compile(r"(.+)/([^/]+)/([^/]+)/([^/]+)/([^/]+)")
 _REGION = re.compile(r"[A-Za-z0-9_.-]{1,40}")  # limited, because signing keys are cached
 _SAFE = "-_.~"
+_signing_key = lru_cache(maxsize=1024)(signing_key)
 _NEEDED = ("Credential", "SignedHeaders", "Signature")
 
 
@@ -71,7 +73,7 @@ def verify(request: Request, *, now: int, signer_of: SignerOf) -> Signer:
     canonical = _canonical_request(request, found, payload)
     hashed = hashlib.sha256(canonical.encode("latin-1")).hexdigest()
     to_sign = f"{ALGORITHM}\n{found.signed_at}\n{found.scope}\n{hashed}"
-    key = _signing_key(signer.secret, found.date, found.region)
+    key = _signing_key(signer.secret, date=found.date, region=found.region, service=SERVICE)
     right = hmac.digest(key, to_sign.encode(), "sha256").hex()
     if not hmac.compare_digest(right.encode(), found.signature.encode()):
         raise errors.signature_does_not_match()
@@ -290,11 +292,3 @@ def _pairs(query: bytes) -> list[tuple[bytes, bytes]]:
             part.partition(b"=") for part in query.replace(b"+", b" ").split(b"&") if part
         )
     ]
-
-
-@lru_cache(maxsize=1024)
-def _signing_key(secret: str, date: str, region: str) -> bytes:
-    key = f"AWS4{secret}".encode()
-    for part in (date, region, SERVICE, "aws4_request"):
-        key = hmac.digest(key, part.encode(), "sha256")
-    return key

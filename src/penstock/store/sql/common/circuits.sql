@@ -13,11 +13,11 @@ ORDER BY hash;
 -- Some circuits.
 WHERE hash IN (SELECT value FROM json_each(:hashes));
 
--- name: to_change
+-- name: lock
 -- Some circuits, to be changed.
 WHERE hash IN (SELECT value FROM json_each(:hashes));
 
--- name: to_change_in
+-- name: lock_in
 -- All circuits in some states, to be changed.
 WHERE state <> 'closed'
   AND state IN (SELECT value FROM json_each(:states));
@@ -241,7 +241,7 @@ SELECT h.queue_no
 DELETE FROM circuit_hold
  WHERE circuit_no IN {list:circuit_nos};
 
--- name: line
+-- name: next_for_release
 -- The queues that are released next.
 SELECT place, queue_no
   FROM unhold_line

@@ -10,13 +10,6 @@ SELECT q.queue_no
          WHERE c.queue_no = q.queue_no) > 0
  ORDER BY q.queue_no;
 
--- name: queues
--- Queues by their numbers, read only.
-SELECT queue_no, name, settings, is_paused, version, created_at, changed_at, held_by
-  FROM queue
- WHERE removed_at IS NULL
-   AND queue_no IN {list:queue_nos};
-
 -- name: end_backoff
 -- Make the first messages of these queues due now if they wait after a failure; the next claim
 -- brings them back. The first condition on the state is that of the index.

@@ -17,7 +17,7 @@ INSERT INTO document (name, text, version, changed_at)
 VALUES (:name, NULL, 0, :now)
     ON CONFLICT DO NOTHING;
 
--- name: to_change
+-- name: lock
 -- One document, to be put or removed; also one that was removed.
 SELECT name, text, version, changed_at
   FROM document

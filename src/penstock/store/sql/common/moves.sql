@@ -5,7 +5,7 @@ INSERT INTO move_task (
   paced_at, started_at)
 VALUES (
   :task_id, :source_no, :target_no, :state, :max_per_second, :to_move, :moved, :before_no, :credit,
-  :paced_at, :started_at)
+  :credited_at, :started_at)
     ON CONFLICT DO NOTHING
 RETURNING task_id;
 
@@ -24,11 +24,11 @@ SELECT t.task_id, t.source_no, t.target_no, t.state, t.max_per_second, t.to_move
 -- One task.
 WHERE t.task_id = :task_id;
 
--- name: to_change
+-- name: lock
 -- One task, to be changed.
 WHERE t.task_id = :task_id;
 
--- name: to_advance
+-- name: lock_active
 -- One task, to be advanced by the first node that tries.
 WHERE t.task_id = :task_id
   AND t.state IN ('running', 'cancelling');
@@ -52,7 +52,7 @@ UPDATE move_task
    SET state = :state,
        moved = :moved,
        credit = :credit,
-       paced_at = :paced_at,
+       paced_at = :credited_at,
        ended_at = :ended_at,
        reason = :reason
  WHERE task_id = :task_id;

@@ -81,7 +81,7 @@ SELECT queue_no, name, settings, is_paused, version, created_at, changed_at, hel
  WHERE removed_at IS NULL
    AND name = :name;
 
--- name: by_name_to_change
+-- name: lock
 -- One queue, whose settings are about to be changed.
 SELECT queue_no, name, settings, is_paused, version, created_at, changed_at, held_by
   FROM queue
@@ -111,7 +111,7 @@ SELECT queue_no, name, settings, is_paused, version, created_at, changed_at, hel
  ORDER BY name
  LIMIT :limit;
 
--- name: number_of
+-- name: number_of_queues
 -- The number of queues: a small table, and not on the hot path.
 SELECT count(*)
   FROM queue

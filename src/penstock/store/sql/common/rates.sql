@@ -1,4 +1,5 @@
 -- Token buckets of rates: of queues (with an empty group) and of groups. A missing bucket is full.
+-- The table is called `pace`, and the instant of its credit `paced_at`.
 
 -- name: find
 -- The buckets of some groups.
@@ -8,10 +9,10 @@ SELECT p.queue_no, p.group_key, p.credit, p.paced_at
  WHERE p.queue_no = g.value ->> 0
    AND p.group_key = g.value ->> 1;
 
--- name: keep
+-- name: save
 -- The buckets after a claim.
 INSERT INTO pace (queue_no, group_key, credit, paced_at, full_at)
-VALUES (:queue_no, :group_key, :credit, :paced_at, :full_at)
+VALUES (:queue_no, :group_key, :credit, :credited_at, :full_at)
     ON CONFLICT (queue_no, group_key)
     DO UPDATE
    SET credit = excluded.credit,

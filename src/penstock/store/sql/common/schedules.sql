@@ -40,11 +40,11 @@ SELECT name, words, is_paused, next_at, last_at, last_id, fired_total, skipped_t
 -- One schedule.
 WHERE name = :name;
 
--- name: to_change
+-- name: lock
 -- One schedule, to be changed.
 WHERE name = :name;
 
--- name: to_fire
+-- name: lock_due
 -- One schedule, to be fired by the first node that tries.
 WHERE name = :name
   AND is_paused = 0

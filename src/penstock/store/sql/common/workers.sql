@@ -18,11 +18,11 @@ SELECT worker_id, state, name, host, pid, queues, kinds, slots, labels, register
 -- One worker.
 WHERE worker_id = :worker_id;
 
--- name: to_change
+-- name: lock
 -- One worker, to be changed.
 WHERE worker_id = :worker_id;
 
--- name: to_lose
+-- name: lock_overdue
 -- One worker, to be marked as lost by the first node that tries.
 WHERE worker_id = :worker_id
   AND state IN ('active', 'draining')
@@ -78,7 +78,7 @@ SELECT queue_no
  GROUP BY queue_no
 HAVING sum(leased) > 0;
 
--- name: held
+-- name: leases
 -- Messages that workers have leased in some queues. An index by worker would slow claims down, so
 -- this reads all leased messages of these queues, and the waiting ones between them.
 SELECT {columns}

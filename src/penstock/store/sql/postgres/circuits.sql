@@ -2,13 +2,13 @@
 -- As in common/, with PostgreSQL's JSON.
 WHERE hash IN (SELECT json_array_elements_text(CAST(:hashes AS json)));
 
--- name: to_change
+-- name: lock
 -- As in common/, but locked, always in the same order.
 WHERE hash IN (SELECT json_array_elements_text(CAST(:hashes AS json)))
 ORDER BY hash
   FOR UPDATE;
 
--- name: to_change_in
+-- name: lock_in
 -- As in common/, but locked, always in the same order.
 WHERE state <> 'closed'
   AND state IN (SELECT json_array_elements_text(CAST(:states AS json)))

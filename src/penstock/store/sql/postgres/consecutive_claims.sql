@@ -29,7 +29,7 @@ SELECT message_no,
 -- name: walk
 -- As in common/, but one step at a time, because PostgreSQL would walk through all groups at once:
 -- the next message of the group, or else the next head. A separate statement, so that it sees what
--- was committed before we got the locks. A sweep locks rows before it tries groups, so rows are
+-- was committed before we got the locks. A claim or the reaper locks rows before it tries groups, so rows are
 -- locked as well.
 WITH RECURSIVE head AS MATERIALIZED (
   SELECT h.place, CAST(h.part ->> 0 AS bigint) AS message_no, h.part ->> 1 AS group_key,

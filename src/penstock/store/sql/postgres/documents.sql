@@ -1,4 +1,4 @@
--- name: to_change
+-- name: lock
 -- As in common/, but locked: a transaction that changes it finishes first.
 SELECT name, text, version, changed_at
   FROM document

@@ -30,7 +30,7 @@ SELECT CAST(q.no AS bigint)
   FROM json_array_elements_text(CAST(:queue_nos AS json)) AS q (no)
  WHERE pg_try_advisory_xact_lock(1885697143, CAST(q.no AS integer));
 
--- name: by_name_to_change
+-- name: lock
 -- As in common/, but locked, so that concurrent changes do not overwrite each other.
 SELECT queue_no, name, settings, is_paused, version, created_at, changed_at, held_by
   FROM queue

@@ -149,7 +149,7 @@ function closeButton(view, found, options) {
     role: "operate",
     reason,
     title: "Close this circuit?",
-    text: `Requests of ${found.pattern} are tried again. Its samples are cleared, and its queues are released one after the other.`,
+    text: `Requests of ${found.pattern} are tried again. Its outcomes are cleared, and its queues are released one after the other.`,
     count: async () => found.held,
     noun: "held queue",
     request: () => ({ method: "POST", path: `/v1/circuits/${part(found.hash)}/close` }),
@@ -276,7 +276,7 @@ function heldQueues(found) {
   ];
 }
 
-/** Outcomes per minute from the samples, and before these from the circuit's facts. */
+/** Outcomes per minute as the circuit keeps them, and before these from the circuit's facts. */
 function ratioChart(minutes, history) {
   const first = minutes.length ? Date.parse(minutes[0].at) : Infinity;
   const earlier = history
@@ -284,7 +284,7 @@ function ratioChart(minutes, history) {
     .map(({ at, data }) => ({ at: Date.parse(at), ratio: data.fail_ratio }))
     .reverse();
   const points = [...earlier, ...minutes.map((minute) => ({ at: Date.parse(minute.at), ratio: minute.fail_ratio }))];
-  if (points.length < 2) return h("p", { class: "soft" }, "There are no samples yet.");
+  if (points.length < 2) return h("p", { class: "soft" }, "There are no outcomes yet.");
   const chart = makeChart({
     title: "Failures",
     note: "percent",

@@ -64,7 +64,7 @@ class MoveService:
         """What was moved stays moved.  Raises MoveNotFound or MoveNotRunning."""
 
         def do(session: Session) -> MoveTask:
-            found = _existing(session.moves.to_change(task_id), task_id)
+            found = _existing(session.moves.lock(task_id), task_id)
             cancelled = move.cancel(found)
             session.moves.save(cancelled)
             return cancelled
@@ -81,7 +81,7 @@ class MoveService:
         """
 
         def do(session: Session) -> MoveTask | None:
-            task = session.moves.to_advance(task_id)
+            task = session.moves.lock_active(task_id)
             if task is None:
                 return None
             after = _step(session, task, now)
@@ -104,7 +104,7 @@ def _step(session: Session, task: MoveTask, now: int) -> MoveTask:
     task = move.advance(task, now=now, moved=moved)
     if not session.moves.is_done(task, now=now):
         return task
-    reason = session.moves.stranded(task, now=now)
+    reason = session.moves.why_left(task, now=now)
     return (
         move.complete(task, now=now) if reason is None else move.fail(task, now=now, reason=reason)
     )

@@ -8,7 +8,7 @@ from penstock.domain.errors import InvalidRequest, MessageNotFound
 from penstock.domain.limits import Limits
 from penstock.domain.message.draft import is_label
 from penstock.domain.message.lifecycle import Message
-from penstock.domain.message.selection import BulkOrder, Pick, apply, place_of
+from penstock.domain.message.selection import BulkRequest, Selection, apply, place_of
 from penstock.ports.clock import Clock
 from penstock.ports.store import Browse, ScannedPage, Session, Store
 from penstock.ports.unit_of_work import Work, read, write
@@ -17,10 +17,10 @@ from penstock.services.messages import MessageService
 
 SCANNED_PER_PAGE = 10_000  # messages searched for one page
 MAX_IDS = 1_000  # named in one request
-MAX_PICKED = 100_000  # found for one request
+MAX_SELECTED = 100_000  # found for one request
 
 
-class PickedIds(msgspec.Struct, frozen=True):
+class SelectedIds(msgspec.Struct, frozen=True):
     ids: list[str]
     after: Place | None
 
@@ -34,26 +34,28 @@ class SelectionService:
         self._limits = limits
         self._messages = messages
 
-    def page(self, queue: str, pick: Pick, *, limit: int, after: Place | None) -> Work[MessagePage]:
+    def page(
+        self, queue: str, selection: Selection, *, limit: int, after: Place | None
+    ) -> Work[MessagePage]:
         """Searches at most `SCANNED_PER_PAGE` messages, so a short page need not be the last."""
-        if pick.is_everything:
-            return self._messages.browse(queue, pick.state, limit=limit, after=after)
-        self._check(pick, limit)
+        if selection.is_everything:
+            return self._messages.browse(queue, selection.state, limit=limit, after=after)
+        self._check(selection, limit)
 
         def do(session: Session) -> MessagePage:
-            found = _look(session, queue, pick, limit, after)
+            found = _scan(session, queue, selection, limit, after)
             max_bytes = self._limits.max_answer_bytes
             return page_of(session, queue, found.messages, end=found.end, max_bytes=max_bytes)
 
         return read(self._store, do)
 
-    def ids(self, queue: str, pick: Pick, *, after: Place | None) -> Work[PickedIds]:
+    def ids(self, queue: str, selection: Selection, *, after: Place | None) -> Work[SelectedIds]:
         limit = self._limits.max_claim
-        self._check(pick, limit)
+        self._check(selection, limit)
 
-        def do(session: Session) -> PickedIds:
-            found = _look(session, queue, pick, limit, after)
-            return PickedIds([message.id for message in found.messages], found.end)
+        def do(session: Session) -> SelectedIds:
+            found = _scan(session, queue, selection, limit, after)
+            return SelectedIds([message.id for message in found.messages], found.end)
 
         return read(self._store, do)
 
@@ -69,10 +71,12 @@ class SelectionService:
 
         return read(self._store, do)
 
-    def act(self, message_id: str, order: BulkOrder, *, queue: str | None = None) -> Work[Message]:
+    def act(
+        self, message_id: str, request: BulkRequest, *, queue: str | None = None
+    ) -> Work[Message]:
         """Raises WrongState or MessageNotFound; `queue`: only if the message is in that queue."""
         now = self._clock.now()
-        kept = msgspec.structs.replace(order, reason=self._messages.kept(order.reason))
+        shortened = msgspec.structs.replace(request, reason=self._messages.kept(request.reason))
 
         def do(session: Session) -> Message:
             seen = session.messages.find(message_id)
@@ -82,25 +86,27 @@ class SelectionService:
                 raise MessageNotFound(message_id)
             home = home_of(session, seen)
             return session.messages.change(
-                message_id, lambda m, _: apply(kept, m, home, now=now), now=now
+                message_id, lambda m, _: apply(shortened, m, home, now=now), now=now
             )
 
         return write(self._store, do)
 
-    def _check(self, pick: Pick, limit: int) -> None:
+    def _check(self, selection: Selection, limit: int) -> None:
         if not 1 <= limit <= self._limits.max_claim:
             raise InvalidRequest(f"limit must be from 1 to {self._limits.max_claim}")
-        for label in (pick.kind, pick.tag, pick.group, pick.entity_id):
+        for label in (selection.kind, selection.tag, selection.group, selection.entity_id):
             if label is not None and not is_label(label, self._limits):
                 raise InvalidRequest(
                     f"each value has 1 to {self._limits.max_label_chars} characters"
                 )
 
 
-def _look(session: Session, queue: str, pick: Pick, limit: int, after: Place | None) -> ScannedPage:
+def _scan(
+    session: Session, queue: str, selection: Selection, limit: int, after: Place | None
+) -> ScannedPage:
     queue_no = session.queues.named(queue).queue_no
-    wanted = Browse(queue_no=queue_no, state=pick.state, limit=limit, after=after)
-    found = session.messages.scan_page(wanted, pick, length=SCANNED_PER_PAGE)
+    wanted = Browse(queue_no=queue_no, state=selection.state, limit=limit, after=after)
+    found = session.messages.scan_page(wanted, selection, length=SCANNED_PER_PAGE)
     if len(found.messages) < wanted.limit:
         return found
     return ScannedPage(found.messages, place_of(found.messages[-1]))

@@ -13,8 +13,6 @@ from functools import partial
 
 import uvloop
 
-from penstock.edge.embedded_workers import EmbeddedWorkers
-from penstock.edge.ready import print_ready, ready_text, url_of
 from penstock.edge.routes import accepts_encoded, routes
 from penstock.edge.server.allocator import return_large_blocks
 from penstock.edge.server.app import App
@@ -22,6 +20,8 @@ from penstock.edge.server.listener import HttpServer
 from penstock.edge.server.request import Handler
 from penstock.edge.server.router import HttpRoute, Router
 from penstock.edge.server.traffic import Traffic
+from penstock.edge.serving.embedded_workers import EmbeddedWorkers
+from penstock.edge.serving.ready import print_ready, ready_text, url_of
 from penstock.runtime.waiting_claims import WaitingClaims
 from penstock.settings import Settings
 from penstock.settings.values import ServerSettings
@@ -119,7 +119,7 @@ def waiting_claims(broker: Broker, *, share_of_limits: int = 1) -> WaitingClaims
         broker.messages,
         broker.clock,
         most=-(-broker.settings.limits.max_waiting_claims // share_of_limits),
-        poll_ms=broker.settings.waking.poll_ms,
+        poll_ms=broker.settings.wakeups.poll_ms,
     )
     broker.listen(waiting.on_wakeup)
     return waiting

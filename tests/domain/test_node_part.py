@@ -1,6 +1,6 @@
 """A part is stuck when it has work and has not finished any of it for too long."""
 
-from penstock.domain.store.finding import PartProgress, is_stuck, observe
+from penstock.domain.node_part import PartProgress, is_stuck, observe
 from tests.clocks import NOON
 
 LONG_MS = 60_000

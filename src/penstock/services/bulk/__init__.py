@@ -1,0 +1,1 @@
+"""Work on many messages: move tasks, and acts on selected messages."""
