@@ -236,22 +236,22 @@ def test_a_cancelled_job_of_a_chunk_does_not_stop_the_others(app, clock, make_ri
     @app.job(queue="mail", batch=Batch(max=2))
     def send(items: list[Item[Mail]]) -> None:
         with pytest.raises(LeaseLost):
-            items[0].extend()
+            items[1].extend()
         seen.append((current().is_stopping, [item.is_stopping for item in items]))
 
     first, second = (send.enqueue(Mail(to)) for to in "ab")
     driver = make_rig(slots=2)
     driver.turn()
     chunk = driver.begin()
-    app.jobs.cancel(first, reason="not needed")
+    app.jobs.cancel(second, reason="not needed")
     clock.advance(ms=NOTICE_MS)
     driver.turn()
     driver.end(chunk)
     driver.turn()
 
-    assert seen == [(False, [True, False])]
-    assert app.jobs.get(first).reason == "not needed"
-    assert app.jobs.get(second).state is State.DONE
+    assert seen == [(False, [False, True])]
+    assert app.jobs.get(second).reason == "not needed"
+    assert app.jobs.get(first).state is State.DONE
 
 
 def test_a_chunk_stops_when_all_its_jobs_were_cancelled(app, clock, make_rig):

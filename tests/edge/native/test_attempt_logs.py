@@ -34,6 +34,15 @@ def test_a_log_is_kept_while_the_lease_is_held_and_read_after_the_end(
     assert api.get(f"/v1/messages/{message_id}/logs", cursor=logs["next"])["lines"] == []
 
 
+def test_a_message_that_was_given_back_takes_no_more_lines(api: Api) -> None:
+    queue = api.make_queue()
+    api.send(queue)
+    receipt = api.claim_one(queue)["receipt"]
+    ok(api.act(receipt, "fail", retry_in_ms=60_000))
+
+    assert _keep(api, receipt, 1, "late") == ["lease_lost"]
+
+
 def test_pages_go_part_by_part_and_attempt_by_attempt(api: Api) -> None:
     queue = api.make_queue()
     message_id = api.send(queue)
