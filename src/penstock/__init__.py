@@ -14,10 +14,17 @@ if TYPE_CHECKING:
     from penstock.client.jobs.chunk_job import ChunkJob as ChunkJob
     from penstock.client.jobs.current import Current as Current
     from penstock.client.jobs.current import current as current
+    from penstock.client.jobs.handle import Enqueued as Enqueued
     from penstock.client.jobs.item import Item as Item
-    from penstock.client.jobs.job import Enqueued as Enqueued
     from penstock.client.jobs.job import Job as Job
     from penstock.client.jobs.options import Unique as Unique
+    from penstock.client.jobs.steps import sleep as sleep
+    from penstock.client.jobs.steps import sleep_sync as sleep_sync
+    from penstock.client.jobs.steps import step as step
+    from penstock.client.jobs.steps import step_sync as step_sync
+    from penstock.client.jobs.steps import wait_event as wait_event
+    from penstock.client.jobs.steps import wait_event_sync as wait_event_sync
+    from penstock.domain.errors import JobFailed as JobFailed
     from penstock.domain.errors import PenstockError as PenstockError
     from penstock.domain.message.notification import RetrySchedule as RetrySchedule
     from penstock.domain.message.outcome import Bury as Bury
@@ -32,7 +39,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Penstock": "client.app",
     "Job": "client.jobs.job",
-    "Enqueued": "client.jobs.job",
+    "Enqueued": "client.jobs.handle",
     "Batch": "worker.batch",
     "JobCancelled": "worker.interruption",
     "Item": "client.jobs.item",
@@ -45,10 +52,17 @@ _HOMES = {
     "Bury": "domain.message.outcome",
     "current": "client.jobs.current",
     "Current": "client.jobs.current",
+    "step": "client.jobs.steps",
+    "step_sync": "client.jobs.steps",
+    "sleep": "client.jobs.steps",
+    "sleep_sync": "client.jobs.steps",
+    "wait_event": "client.jobs.steps",
+    "wait_event_sync": "client.jobs.steps",
     "DueNotification": "client.bus.notifications",
     "Event": "client.bus.bus",
     "RetrySchedule": "domain.message.notification",
     "PenstockError": "domain.errors",
+    "JobFailed": "domain.errors",
 }
 
 

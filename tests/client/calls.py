@@ -15,6 +15,7 @@ import pytest
 from penstock import Penstock
 from penstock.client.blocking import run_off_loop
 from penstock.client.bus.notifications import NotificationQueue
+from penstock.client.jobs.handle import Enqueued
 from penstock.client.jobs.job import Enqueuing
 from penstock.client.jobs.jobs import Jobs
 from penstock.client.jobs.recurring import RecurringWork
@@ -25,7 +26,15 @@ T = TypeVar("T")
 
 _TWIN = "_async"
 _is_awaiting: ContextVar[bool] = ContextVar("is_awaiting", default=False)
-CLASSES: tuple[type, ...] = (Penstock, Enqueuing, Jobs, NotificationQueue, RecurringWork, Kit)
+CLASSES: tuple[type, ...] = (
+    Penstock,
+    Enqueuing,
+    Enqueued,
+    Jobs,
+    NotificationQueue,
+    RecurringWork,
+    Kit,
+)
 
 # Calls of workers and operators are made on a thread of their own, as in production.
 beside = run_off_loop

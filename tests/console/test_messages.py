@@ -40,6 +40,21 @@ def test_messages_are_listed_by_state_with_their_bodies(console: Console, api: A
     assert console.path == f"/console/messages?queue={queue}&state=dead"
 
 
+def test_a_message_that_is_done_shows_its_result(console: Console, api: Api) -> None:
+    queue = api.make_queue()
+    plain, kept = api.finish(queue), api.send(queue)
+    result = {"total": 12345678901234567890, "note": HOSTILE}
+    ok(api.act(api.claim_one(queue)["receipt"], "complete", result=result))
+
+    console.open(f"/console/messages/{kept}")
+    expect(console.page.locator("main")).to_contain_text("What it returned")
+    expect(console.page.locator("main")).to_contain_text('"total": 12345678901234567890')
+    expect(console.page.locator("main")).to_contain_text("<script>")
+    console.open(f"/console/messages/{plain}")
+    expect(console.page.locator("main")).to_contain_text("What was sent")
+    expect(console.page.locator("main")).not_to_contain_text("What it returned")
+
+
 def test_filters_narrow_the_list_and_are_part_of_the_url(console: Console, api: Api) -> None:
     queue = api.make_queue()
     tag = a_name("tag")
@@ -129,6 +144,19 @@ def test_a_message_is_shown_with_its_history(console: Console, api: Api) -> None
     expect(console.page.locator('[data-step="dead"]')).to_contain_text("attempts_exhausted")
     expect(console.page.locator(".notice.bad")).to_have_text("It died: attempts_exhausted")
     console.shoot("message")
+
+
+def test_the_steps_of_a_message_are_shown(console: Console, api: Api) -> None:
+    queue = api.make_queue()
+    message_id = api.send(queue)
+    lease = f"/v1/leases/{api.claim_one(queue)['receipt']}"
+    ok(api.call("POST", f"{lease}/steps", {"name": "charge", "outcome": {"payment": 17}}))
+    ok(api.call("POST", f"{lease}/waits", {"signal": "approved", "timeout_ms": 3_600_000}))
+
+    console.open(f"/console/messages/{message_id}")
+
+    expect(console.page.locator('[data-form="charge"]')).to_contain_text('"payment": 17')
+    expect(console.page.get_by_text("It waits for the signal approved until")).to_be_visible()
 
 
 def test_a_finished_message_is_still_shown(console: Console, api: Api) -> None:

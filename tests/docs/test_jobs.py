@@ -40,8 +40,10 @@ app.close()
 
 
 def test_the_jobs_of_the_page_are_enqueued_and_run(tmp_path):
-    shown = run(read_blocks("docs/jobs.md", "jobs") + WORK, tmp_path)
+    work = WORK.replace("app.close()", "print('total:', handle.result('30s'))\napp.close()")
+    shown = run(read_blocks("docs/jobs.md", "jobs") + work, tmp_path)
 
+    assert "total: 9.99" in shown
     assert "mail complete None" in shown
     assert "default complete None" in shown
     assert "fail" not in shown

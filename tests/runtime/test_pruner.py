@@ -11,6 +11,7 @@ from penstock.domain.lake import layout as lake
 from penstock.domain.limits import DAY, MINUTE
 from penstock.domain.message.claim_key import KEPT_MS
 from penstock.domain.message.lifecycle import State
+from penstock.domain.message.step import Signal
 from penstock.domain.queue.queue import Queue
 from penstock.runtime.duties import Pruner
 from tests.runtime.archiver.driver import ArchiverDriver
@@ -63,6 +64,17 @@ def test_claims_that_can_not_be_repeated_any_more_are_forgotten(
         store_driver.write(lambda s: s.maintenance.forget_claims(now=store_driver.now, limit=10))
         == 0
     )
+
+
+def test_signals_that_are_over_are_forgotten(store_driver: StoreDriver, pruner: Pruner) -> None:
+    signal = Signal("approved", "1", store_driver.now, store_driver.now + MINUTE)
+    store_driver.write(lambda s: s.signals.send(signal))
+    store_driver.clock.advance(minutes=1)
+
+    pruner.tick(store_driver.now)
+
+    now = store_driver.now
+    assert store_driver.write(lambda s: s.maintenance.forget_signals(now=now, limit=10)) == 0
 
 
 def test_a_clock_that_jumps_ahead_prunes_nothing_for_a_day(

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.errors import StoreUnavailable
+from penstock.store.announcements import Hints
 from penstock.store.sqlite.write_lock import WriteLock
 from penstock.supervision.health import NodeHealth
 from tests.factories import a_new_message
@@ -84,7 +85,7 @@ def test_a_writer_that_fails_after_a_commit_answers_with_what_was_committed(
     driver, mail, monkeypatch, caplog
 ):
     [writer] = driver.store._commits._lanes
-    fail_once(writer, "_on_woken", monkeypatch)
+    fail_once(writer, "_on_commit", monkeypatch)
 
     assert driver.send(mail)
 
@@ -128,7 +129,7 @@ def test_a_wake_up_thread_that_fails_restarts(driver, monkeypatch, caplog, long_
     failed = fail_once(wakeups, "_send_announcements", monkeypatch)
     monkeypatch.setattr(wakeups, "_listeners", ["a peer"], raising=False)
 
-    wakeups.announce({1: 1})
+    wakeups.announce(Hints({1: 1}))
 
     eventually(lambda: store.health.troubles())
     assert failed

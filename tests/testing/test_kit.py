@@ -10,9 +10,23 @@ from typing import Any
 
 import pytest
 
-from penstock import Batch, Bury, Cancel, Item, Penstock, Retry, Snooze, current
+from penstock import (
+    Batch,
+    Bury,
+    Cancel,
+    Item,
+    JobFailed,
+    Penstock,
+    Retry,
+    Snooze,
+    current,
+    sleep,
+    step,
+    wait_event,
+)
 from penstock.domain.errors import InvalidRequest
 from penstock.testing import Kit, Outcome
+from tests.edge.api import a_name
 
 MakeKit = Callable[..., Kit]
 
@@ -362,3 +376,65 @@ def test_an_error_of_a_chunk_handler_is_raised_after_all_its_jobs_have_failed(sh
         kit.run()
 
     assert [job.failures for job in kit.enqueued("add")] == [1, 1]
+
+
+def test_a_handle_has_the_result_once_the_job_has_run(kit: Kit, shop: Shop) -> None:
+    @shop.app.job
+    def since(address: Address) -> datetime:
+        return address.since
+
+    handle = since.enqueue(Address("Lane", kit.clock.moment))
+    with pytest.raises(TimeoutError, match="still ready: run it, then wait for it"):
+        handle.result()
+    kit.run()
+
+    assert handle.result() == kit.clock.moment
+    with kit.inline():
+        assert since.enqueue(Address("Lane", kit.clock.moment)).result() == kit.clock.moment
+
+
+def test_a_result_that_cannot_be_kept_buries_the_job(kit: Kit, shop: Shop) -> None:
+    limits = kit.app.backend.limits
+    assert limits is not None
+
+    @shop.app.job
+    def text(size: int) -> str:
+        return "x" * size
+
+    handle = text.enqueue(limits.max_result_bytes)
+    [run] = kit.run()
+
+    assert run.outcome is Outcome.BURIED
+
+    with pytest.raises(JobFailed, match=r"more than limits\.max_result_bytes"):
+        handle.result()
+    [job] = kit.enqueued(text)
+    assert (job.state, job.attempts) == ("dead", 1)
+
+
+def test_a_suspended_job_is_continued_when_its_time_or_its_signal_has_come(
+    kit: Kit, shop: Shop
+) -> None:
+    name = a_name("approved")
+
+    @shop.app.job
+    async def approve() -> Any:
+        await step("charge", lambda: 5)
+        await sleep("3d")
+        return await wait_event(name, timeout="7d")
+
+    approve.enqueue()
+    [first] = kit.run()
+    assert (first.outcome, kit.steps(first)["charge"]) == (Outcome.SNOOZED, 5)
+    kit.advance("3d")
+    assert [run.outcome for run in kit.run()] == [Outcome.SNOOZED]
+
+    shop.app.signal(name, {"by": "ada"})
+
+    [last] = kit.run()
+    assert (last.outcome, last.result) == (Outcome.DONE, {"by": "ada"})
+    assert kit.steps(last) == {
+        "charge": 5,
+        "sleep": {"sleep_ms": 3 * 86_400_000},
+        f"signal {name}": {"body": {"by": "ada"}},
+    }

@@ -10,9 +10,11 @@ import msgspec
 import pytest
 
 from penstock import Bury, Cancel, Retry, Snooze
-from penstock.domain.errors import InvalidRequest
+from penstock.client.jobs.return_value import ReturnValue
+from penstock.domain.errors import InvalidRequest, LeaseLost, TooLarge
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND
 from penstock.domain.message.lease import Verb
+from penstock.domain.message.outcome import Suspended
 from penstock.domain.message.retry import Backoff, Exponential, Fixed, Listed
 from penstock.worker.batch import Batch
 from penstock.worker.claimed_job import ClaimedJob, JobAct
@@ -20,6 +22,7 @@ from penstock.worker.handling import run
 from penstock.worker.outcomes import (
     NOT_COMMITTED,
     act_for,
+    after_rejection,
     park_unfit_arguments,
     park_unknown_kind,
     time_out,
@@ -36,9 +39,13 @@ class AHandler(msgspec.Struct):
     backoff: Backoff | None = None
     batch: Batch | None = None
     keeps_logs: bool = False
+    keeps_result: bool = False
 
     def bind(self, body):
         raise NotImplementedError
+
+    def write_result(self, value):
+        return ReturnValue(None, self.kind, "keep").write(value)
 
 
 class NoHooks:
@@ -59,6 +66,36 @@ def an_act(verb: Verb, **more) -> JobAct:
 @pytest.mark.parametrize("result", [None, 5, "done", False, [], ValueError])
 def test_whatever_a_handler_returns_the_job_is_done(result):
     assert act_for(some_job(), AHandler(), result) == an_act(Verb.COMPLETE, queue=some_job().queue)
+
+
+@pytest.mark.parametrize(("result", "text"), [(None, "null"), (5, "5"), (["a"], '["a"]')])
+def test_a_job_that_keeps_its_result_is_completed_with_it(result, text):
+    act = act_for(some_job(), AHandler(keeps_result=True), result)
+
+    assert act == an_act(Verb.COMPLETE, queue=some_job().queue, result=text)
+
+
+def test_a_job_whose_result_cannot_be_encoded_is_buried_because_its_work_is_done():
+    act = act_for(some_job(), AHandler(keeps_result=True), object())
+
+    assert act.verb is Verb.BURY
+    assert "the job was done, but" in (act.text or "")
+
+
+def test_an_outcome_is_not_a_result():
+    act = act_for(some_job(), AHandler(keeps_result=True), Snooze("1s"))
+
+    assert (act.verb, act.result) == (Verb.SNOOZE, None)
+
+
+def test_a_job_whose_result_is_too_large_is_buried_instead():
+    done = an_act(Verb.COMPLETE, result="1")
+
+    instead = after_rejection(done, TooLarge("the result has 9 bytes"))
+
+    assert instead == an_act(Verb.BURY, text="the job was done, but the result has 9 bytes")
+    assert after_rejection(done, LeaseLost()) is None
+    assert after_rejection(an_act(Verb.COMPLETE), TooLarge("")) is None
 
 
 @pytest.mark.parametrize(
@@ -178,3 +215,18 @@ def test_arguments_that_do_not_fit_may_come_from_a_newer_program_for_a_while():
 def test_outcomes_take_no_bare_numbers(wrong):
     with pytest.raises(InvalidRequest):
         Snooze(wrong)
+
+
+@pytest.mark.parametrize("signal", [None, "approved"])
+def test_a_suspended_handler_is_snoozed_and_logs_nothing(caplog, signal):
+    def suspend():
+        try:
+            raise Suspended(HOUR, signal=signal)
+        except Exception as error:
+            raise AssertionError("a handler has swallowed it") from error
+
+    hooks: Any = NoHooks()
+    act = run(some_job(handler=AHandler(), call=suspend), hooks, LuckyDice())
+
+    assert act == JobAct(receipt="r", verb=Verb.SNOOZE, delay_ms=HOUR, signal=signal)
+    assert caplog.records == []

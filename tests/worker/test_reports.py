@@ -33,6 +33,29 @@ def test_an_act_that_the_store_did_not_take_is_reported_when_it_answers_again(ap
     assert driver.message(sent.id) is None
 
 
+def test_a_job_whose_result_is_too_large_is_buried_and_its_place_is_free_again(app, make_rig):
+    limits = app.open().backend.limits
+    assert limits is not None
+
+    @app.job(queue="mail")
+    def text(size: int) -> str:
+        return "x" * size
+
+    large, small = text.enqueue(limits.max_result_bytes), text.enqueue(3)
+    driver = make_rig(slots=2)
+    driver.turn()
+    driver.run_all()
+    driver.turn()  # the server refuses the completion
+    driver.turn()
+
+    buried = driver.message(large.id)
+    assert buried is not None
+    assert (buried.state, buried.attempts) == (State.DEAD, 1)
+    assert "the job was done, but the result has 262146 bytes" in buried.reason
+    assert small.result("0s") == "xxx"
+    assert len(driver.pump._places) == driver.order.places
+
+
 def test_an_outage_is_logged_once_and_so_is_its_end(app, clock, make_rig, caplog):
     caplog.set_level("INFO", "penstock.worker")
     driver = make_rig()

@@ -1,4 +1,4 @@
-"""History: how messages ended, their attempts, and facts about things other than messages."""
+"""History: ends, results and attempts of messages, and facts about other things."""
 
 from __future__ import annotations
 
@@ -13,37 +13,40 @@ from penstock.api.messages import (
     EndReason,
     EntityId,
     Failures,
+    FinishedAt,
     FirstLeasedAt,
     Kind,
     LastError,
     LeasedAt,
     LeasedBy,
     MessageId,
-    OfKind,
+    ResultValue,
     SentAt,
     Size,
     Tags,
-    WithEntityId,
-    WithTag,
-    tags_of,
 )
 from penstock.api.operation import (
     AnswerRecord,
     Cursor,
+    DurationMs,
     Instant,
     InstantIn,
     Limit,
     Next,
+    OfKind,
     QueryRecord,
     QueueName,
     ToInstant,
+    WithEntityId,
+    WithTag,
     about,
     everywhere,
     named,
 )
 from penstock.domain import fact as domain_fact
+from penstock.domain.errors import TooManyWaiting
 from penstock.domain.message import history as domain
-from penstock.domain.message.history import AttemptOutcome
+from penstock.domain.message.history import AttemptOutcome, tags_of
 from penstock.domain.message.lifecycle import State
 
 _OUTCOMES = [state.value for state in (State.DONE, State.DEAD, State.CANCELLED)]
@@ -121,6 +124,24 @@ class SearchHistory(QueryRecord):
     cursor: Cursor = None
 
 
+class Result(AnswerRecord, frozen=True, omit_defaults=True):
+    id: MessageId
+    state: Annotated[
+        State, about("The state of the message; dead also for one in a dead-letter queue.")
+    ]
+    is_ended: Annotated[bool, about("Whether it is done, dead or cancelled.")]
+    result: ResultValue = None
+    error: Annotated[
+        str | None, about("The error of the last failed attempt, if it is dead or cancelled.")
+    ] = None
+    reason: EndReason = None
+    finished_at: FinishedAt = None
+
+
+class Wait(QueryRecord):
+    wait_ms: Annotated[DurationMs, about("How long to wait for the end of the message.")] = 0
+
+
 class Fact(AnswerRecord, frozen=True):
     at: Annotated[Instant, about("When it happened.")]
     kind: Annotated[str, about("What happened, such as `worker_lost`.")]
@@ -160,6 +181,14 @@ GET = named.get(
     "/v1/history/{id}",
     "Retrieve the endings and the attempts of a message.",
     MessageHistory,
+)
+RESULT = named.get(
+    "getResult",
+    "/v1/messages/{id}/result",
+    "Retrieve the result of a message; waits up to `wait_ms` for its end.",
+    Result,
+    query=Wait,
+    errors=(TooManyWaiting,),
 )
 SEARCH_FACTS = everywhere.get(
     "searchFacts",

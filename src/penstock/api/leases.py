@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Any, TypedDict
 
 import msgspec
+from msgspec import UNSET
 
 from penstock.api.messages import Acted, Message
 from penstock.api.operation import (
     AnswerRecord,
     DurationMs,
+    JsonIn,
     Operation,
     Positive,
     RequestRecord,
@@ -21,6 +23,8 @@ from penstock.api.operation import (
 from penstock.domain.access.api_key import Role
 from penstock.domain.errors import ClaimNotRepeatable, PenstockError, TooManyWaiting
 from penstock.domain.message.lease import Verb
+
+NO_RESULT = UNSET  # unlike null, which is a result
 
 
 class Claim(RequestRecord):
@@ -45,6 +49,9 @@ class Claim(RequestRecord):
     complete: Annotated[
         list[str], about("Receipts of this queue to complete first, in the same transaction.")
     ] = msgspec.field(default_factory=list)
+    results: Annotated[
+        dict[str, JsonIn], about("Results of receipts in `complete`: any JSON values.")
+    ] = msgspec.field(default_factory=dict)
     kinds: Annotated[
         tuple[str, ...] | None,
         about("Only messages of these kinds, at most 100. Not together with `in_a_row`."),
@@ -52,7 +59,7 @@ class Claim(RequestRecord):
 
 
 class ClaimOptions(TypedDict, total=False):
-    """The same fields as keyword arguments, except `complete`."""
+    """The same fields as keyword arguments, except `complete` and `results`."""
 
     limit: int
     wait_ms: int | None
@@ -98,6 +105,13 @@ class ActFields(RequestRecord, kw_only=True):
     ] = None
     is_start: Annotated[bool | None, about("Start the timeout of the attempt now (extend).")] = None
     progress: Annotated[Any, about("Any JSON value, shown until the next attempt (extend).")] = None
+    result: Annotated[JsonIn, about("Any JSON value, kept with the history (complete).")] = (
+        NO_RESULT
+    )
+    signal: Annotated[
+        str | None,
+        about("A signal it waits for: it is due when that arrives, or after the delay (snooze)."),
+    ] = None
 
 
 class ActOptions(TypedDict, total=False):
@@ -111,14 +125,16 @@ class ActOptions(TypedDict, total=False):
     is_late_ok: bool | None
     is_start: bool | None
     progress: Any
+    result: Any
+    signal: str | None
 
 
 FIELDS_OF: dict[Verb, tuple[str, ...]] = {
-    Verb.COMPLETE: ("is_late_ok",),
+    Verb.COMPLETE: ("is_late_ok", "result"),
     Verb.FAIL: ("error", "retry_in_ms"),
     Verb.RELEASE: ("delay_ms",),
     Verb.EXTEND: ("lease_ms", "is_late_ok", "is_start", "progress"),
-    Verb.SNOOZE: ("delay_ms", "reason"),
+    Verb.SNOOZE: ("delay_ms", "reason", "signal"),
     Verb.BURY: ("reason",),
     Verb.CANCEL: ("reason",),
     Verb.TIME_OUT: ("error", "retry_in_ms"),
@@ -147,11 +163,15 @@ ActResult = Acted | PenstockError  # the result of one act in a batch, as client
 def _body_of(verb: Verb) -> type[msgspec.Struct]:
     """Build the record type with the fields of one verb."""
     types = {field.name: field.type for field in msgspec.structs.fields(ActFields)}
-    fields: list[Any] = [(name, types[name], None) for name in FIELDS_OF[verb]]
+    fields: list[Any] = [(name, types[name], _default_of(name)) for name in FIELDS_OF[verb]]
     if verb is Verb.SNOOZE:
         fields[0] = ("delay_ms", Annotated[DurationMs, about("How long to postpone it.")])
     name = verb.value.title().replace("_", "")
     return msgspec.defstruct(name, fields, bases=(RequestRecord,))
+
+
+def _default_of(name: str) -> object:
+    return NO_RESULT if name == "result" else None
 
 
 def _act(verb: Verb, summary: str, example: object) -> Operation[Acted]:
@@ -187,7 +207,7 @@ ACT_BATCH = named.post(
     example={"acts": [{"receipt": "$RECEIPT", "act": "complete"}]},
 )
 ACTS = {
-    Verb.COMPLETE: _act(Verb.COMPLETE, "Complete a message.", {"is_late_ok": False}),
+    Verb.COMPLETE: _act(Verb.COMPLETE, "Complete a message.", {"result": {"total": 17}}),
     Verb.FAIL: _act(
         Verb.FAIL,
         "Report a failed attempt. The message is retried later, or dies if no attempt is left.",

@@ -21,10 +21,14 @@ from penstock.api.operation import (
     JsonIn,
     Limit,
     Next,
+    OfGroup,
+    OfKind,
     Positive,
     QueryRecord,
     RequestRecord,
     ToInstant,
+    WithEntityId,
+    WithTag,
     about,
     get,
     named,
@@ -34,7 +38,7 @@ from penstock.api.operation import (
 from penstock.domain.access.api_key import Role
 from penstock.domain.errors import PenstockError, QueueFull
 from penstock.domain.message import lifecycle
-from penstock.domain.message.history import Ending
+from penstock.domain.message.history import Ending, tags_of
 from penstock.domain.message.lease import deadline
 from penstock.domain.message.lifecycle import Content, State
 from penstock.domain.queue.queue import DedupUntil
@@ -88,11 +92,7 @@ LastError = Annotated[str | None, about("The error of the last failed attempt.")
 EndReason = Annotated[str | None, about("Why it was buried or cancelled.")]
 FinishedAt = Annotated[Instant | None, about("When it was completed, died or was cancelled.")]
 Size = Annotated[int, about("The size of the body in bytes.")]
-
-OfKind = Annotated[str | None, about("Only messages of this kind.")]
-WithTag = Annotated[str | None, about("Only messages with this tag.")]
-OfGroup = Annotated[str | None, about("Only messages of this group.")]
-WithEntityId = Annotated[str | None, about("Only messages with this `entity_id`.")]
+ResultValue = Annotated[Json, about("What its worker returned, if that was kept: any JSON value.")]
 
 
 class MessageOptions(msgspec.Struct, kw_only=True):
@@ -247,6 +247,7 @@ class Message(AnswerRecord, frozen=True, omit_defaults=True):
         Json, about("The last progress reported in this attempt: any JSON value.")
     ] = None
     route: Route = None
+    result: ResultValue = None
 
     @classmethod
     def of(
@@ -312,6 +313,7 @@ class Message(AnswerRecord, frozen=True, omit_defaults=True):
         content: Content | None,
         instant: ToInstant,
         json_value: Callable[[str], Any],
+        result: str | None = None,
     ) -> Self:
         return cls.copy_of(
             ending,
@@ -322,6 +324,7 @@ class Message(AnswerRecord, frozen=True, omit_defaults=True):
             attributes=None if content is None else content.attributes,
             tags=tags_of(ending),
             trace=None if content is None else content.trace,
+            result=None if result is None else json_value(result),
         )
 
 
@@ -394,7 +397,3 @@ GET = named.get(
     "Retrieve a message, live or from history.",
     Message,
 )
-
-
-def tags_of(message: lifecycle.Message | Ending) -> tuple[str, ...]:
-    return tuple([tag for tag in (message.tag1, message.tag2) if tag is not None])

@@ -27,7 +27,6 @@ from penstock.api.messages import (
     Page,
     QueueOf,
     Tags,
-    tags_of,
 )
 from penstock.api.operation import (
     AnswerRecord,
@@ -49,7 +48,7 @@ from penstock.api.queues import Cancelled
 from penstock.domain.access.api_key import Role
 from penstock.domain.errors import QueueFull, QueueNotFound, WrongState
 from penstock.domain.message import notification
-from penstock.domain.message.history import Ending
+from penstock.domain.message.history import Ending, tags_of
 from penstock.domain.message.lifecycle import Content, Message, State
 from penstock.domain.message.notification import FUTURE_TOKEN, OWN, USER_TOKEN
 

@@ -68,6 +68,10 @@ Cursor = Annotated[
 Next = Annotated[
     str | None, Meta(description="The cursor of the next page. Null on the last page.")
 ]
+OfKind = Annotated[str | None, Meta(description="Only messages of this kind.")]
+WithTag = Annotated[str | None, Meta(description="Only messages with this tag.")]
+OfGroup = Annotated[str | None, Meta(description="Only messages of this group.")]
+WithEntityId = Annotated[str | None, Meta(description="Only messages with this `entity_id`.")]
 
 
 class RequestRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -203,6 +207,9 @@ PATH_PARAMETERS = {
     "receipt": PathParameter("The receipt returned by the claim.", _TEXT, error=errors.LeaseLost),
     "schedule": PathParameter(
         "The name of the recurring work.", _NAME, "nightly", errors.ScheduleNotFound
+    ),
+    "signal": PathParameter(
+        "The name of the signal.", _TEXT, "orders.17.approved", errors.SignalNotFound
     ),
     "subscription": PathParameter(
         "The name of the subscription.", _TOPIC_NAME, "mailer", errors.SubscriptionNotFound

@@ -23,12 +23,15 @@ from penstock.client.declared_queues import DeclaredQueues, QueueOptions, settin
 from penstock.client.jobs import recurring, tracing
 from penstock.client.jobs.chunk_job import ChunkDecorator, job_class
 from penstock.client.jobs.current import Current, running_job_label, running_job_log
+from penstock.client.jobs.handle import Enqueued, handles_of
 from penstock.client.jobs.handlers import JobHandlers, check_worker_hook
-from penstock.client.jobs.job import Enqueued, Job
+from penstock.client.jobs.job import Job
 from penstock.client.jobs.job_spec import JobSettings, resolve, spec_of
 from penstock.client.jobs.jobs import Jobs
 from penstock.client.jobs.options import JobOptions, ResolvedOptions
 from penstock.client.jobs.recurring import RecurringWork
+from penstock.client.jobs.return_value import PLAIN, ReturnValue
+from penstock.client.jobs.signals import SignalMixin
 from penstock.client.local.backend import LocalBackend
 from penstock.client.local.lazy_backend import LazyBackend
 from penstock.client.registry import ChannelRegistry, RetiringRegistry
@@ -63,11 +66,11 @@ H = TypeVar("H", bound=Callable[[Current], Any])
 W = TypeVar("W", bound=Callable[[], Any])
 
 
-class Penstock(BusMixin, Application):
+class Penstock(BusMixin, SignalMixin, Application):
     """Safe to share between threads; a forked child opens its own backend.
 
-    `settings` configure a store in this process and have the same names as on a server:
-    `{"limits.max_body_bytes": "20MiB"}`.  They override the environment and the config file.
+    `settings` configure a store in this process, as `{"limits.max_body_bytes": "20MiB"}`.  They
+    override the environment and the config file.
     """
 
     def __init__(
@@ -146,16 +149,16 @@ class Penstock(BusMixin, Application):
 
     def enqueue(
         self, kind: str, arguments: Mapping[str, object], **options: Unpack[JobOptions]
-    ) -> Enqueued:
+    ) -> Enqueued[Any]:
         """Enqueue by kind.  If the kind is declared here, the arguments are checked."""
         resolved, draft = self._named(kind, arguments, options)
-        return self.put(resolved, [draft])[0]
+        return self.put(resolved, [draft], self.handlers.returns_of(kind))[0]
 
     async def enqueue_async(
         self, kind: str, arguments: Mapping[str, object], **options: Unpack[JobOptions]
-    ) -> Enqueued:
+    ) -> Enqueued[Any]:
         resolved, draft = self._named(kind, arguments, options)
-        return (await self.put_async(resolved, [draft]))[0]
+        return (await self.put_async(resolved, [draft], self.handlers.returns_of(kind)))[0]
 
     # --- queues ---
 
@@ -179,11 +182,7 @@ class Penstock(BusMixin, Application):
         return NotificationQueue(self, check_name(queue))
 
     def breaker(self, route: str | None = None, /, **changes: object) -> BreakerSettings:
-        """Change settings of the circuit breaker now, for every process that shares the store.
-
-        With a route, only those of its circuit.  The names are those of `BreakerSettings`; see
-        docs/circuits.md.  Raises InvalidRequest.
-        """
+        """Change `BreakerSettings` of all circuits, or of a route's; see docs/circuits.md."""
         circuits = CircuitClient(self._lazy_backend.get().channel)
         if route is None:
             return circuits.change_settings(changes)
@@ -272,7 +271,7 @@ class Penstock(BusMixin, Application):
         return self._lazy_backend.get()
 
     def backend_for(self, tx: object) -> Backend:
-        """The opened backend; raises InvalidRequest if opening it would wait for `tx`."""
+        """Raises InvalidRequest if opening it would wait for `tx`."""
         self._refuse_to_open(tx)
         return self._lazy_backend.get()
 
@@ -297,7 +296,6 @@ class Penstock(BusMixin, Application):
         return [name for name in self.queues if name not in unhandled]
 
     def queue_names(self, *, prefix: str, limit: int) -> list[str]:
-        """Return the names of the existing queues, in order."""
         page = QueueClient(self._lazy_backend.get().channel).page(prefix=prefix, limit=limit)
         return [queue.name for queue in page.queues]
 
@@ -344,7 +342,9 @@ class Penstock(BusMixin, Application):
 
     # --- the outbox ---
 
-    def put(self, resolved: ResolvedOptions, drafts: Sequence[Draft]) -> list[Enqueued]:
+    def put(
+        self, resolved: ResolvedOptions, drafts: Sequence[Draft], returns: ReturnValue = PLAIN
+    ) -> list[Enqueued[Any]]:
         queue, tx = resolved.queue, resolved.tx
         backend = self.backend_for(tx)
         settings: Mapping[str, Any] = {}
@@ -358,9 +358,11 @@ class Penstock(BusMixin, Application):
                 answers += backend.send(queue, some, tx=tx, settings=settings)
             sent = check_sent(answers)
             span.sent([one.id for one in sent])
-        return sent
+        return handles_of(sent, self.jobs, returns)
 
-    async def put_async(self, resolved: ResolvedOptions, drafts: Sequence[Draft]) -> list[Enqueued]:
+    async def put_async(
+        self, resolved: ResolvedOptions, drafts: Sequence[Draft], returns: ReturnValue = PLAIN
+    ) -> list[Enqueued[Any]]:
         queue, tx = resolved.queue, resolved.tx
         backend = await self.backend_for_async(tx)
         settings: Mapping[str, Any] = {}
@@ -374,9 +376,7 @@ class Penstock(BusMixin, Application):
                 answers += await backend.send_async(queue, some, tx=tx, settings=settings)
             sent = check_sent(answers)
             span.sent([one.id for one in sent])
-        return sent
-
-    # --- private ---
+        return handles_of(sent, self.jobs, returns)
 
     def _open(self) -> Backend:
         if self.url.startswith(SERVER):

@@ -30,6 +30,7 @@ class Backend(Protocol):
     clock: Clock
     channel: Channel  # answers the operations of the API
     limits: Limits | None  # of the store; None for a server, which checks its own
+    can_wait: bool = True  # False in tests, where nothing runs while a test waits
 
     def send(
         self, queue: str, drafts: Drafts, *, tx: object = None, settings: Values | None = None
@@ -49,12 +50,15 @@ class Backend(Protocol):
     async def publish_async(self, wanted: Publication, *, tx: object = None) -> list[Published]:
         return await asyncio.to_thread(self.publish, wanted, tx=tx)
 
-    def complete(self, receipt: str, *, tx: object) -> None:
-        """Complete a claimed message in the caller's transaction; raises LeaseLost."""
+    def complete(self, receipt: str, *, tx: object, result: str | None = None) -> None:
+        """Complete a claimed message in the caller's transaction; raises LeaseLost, TooLarge.
+
+        `result`: JSON text.
+        """
         ...
 
-    async def complete_async(self, receipt: str, *, tx: object) -> None:
-        self.complete(receipt, tx=tx)
+    async def complete_async(self, receipt: str, *, tx: object, result: str | None = None) -> None:
+        self.complete(receipt, tx=tx, result=result)
 
     def source(self) -> JobSource: ...
 

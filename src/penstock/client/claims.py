@@ -25,6 +25,7 @@ _SAME = (
     "group",
     "priority",
     "route",
+    "lease_no",
 )
 _same = attrgetter(*_SAME)
 

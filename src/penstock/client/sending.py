@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from penstock.api.messages import Sent
-from penstock.client.jobs.job import Enqueued
 from penstock.client.jobs.options import JobOptions, ResolvedOptions
 from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.domain.message.draft import Draft
@@ -36,9 +35,9 @@ def batches(drafts: Sequence[Draft], *, most: int) -> list[Sequence[Draft]]:
     return [drafts[i : i + most] for i in range(0, len(drafts), most)]
 
 
-def check_sent(answers: Sequence[Sent | PenstockError]) -> list[Enqueued]:
+def check_sent(answers: Sequence[Sent | PenstockError]) -> list[Sent]:
     """Raise the first rejection, with a note on how many jobs were enqueued."""
-    sent = [Enqueued(a.id, a.is_duplicate) for a in answers if isinstance(a, Sent)]
+    sent = [answer for answer in answers if isinstance(answer, Sent)]
     for answer in answers:
         if isinstance(answer, PenstockError):
             if len(answers) > 1:

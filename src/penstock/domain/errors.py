@@ -93,6 +93,11 @@ class ScheduleNotFound(_Missing):
     text = "recurring work {!r} does not exist"
 
 
+class SignalNotFound(_Missing):
+    code = "signal_not_found"
+    text = "signal {!r} does not exist, or is no longer kept"
+
+
 class RouteNotFound(_Missing):
     code = "route_not_found"
     text = "no route matches {!r}"
@@ -252,6 +257,28 @@ class StoreDamaged(StoreRefused):
     """Stored bytes are not what was written.  Retrying does not help; an operator must decide."""
 
     code = "store_damaged"
+
+
+class JobFailed(Conflict):
+    """There is no result to wait for: the job is dead or was cancelled.  Only clients raise it."""
+
+    code = "job_failed"
+
+    def __init__(
+        self,
+        job_id: str,
+        *,
+        state: str = "dead",
+        reason: str | None = None,
+        error: str | None = None,
+    ) -> None:
+        """`error`: the traceback of its last failed attempt, as stored."""
+        parts = [f"job {job_id} is {state}", reason, error]
+        super().__init__(": ".join(part for part in parts if part))
+        self.job_id = job_id
+        self.state = state
+        self.reason = reason
+        self.error = error
 
 
 class SourceUnavailable(PenstockError):

@@ -31,9 +31,13 @@ class Limits:
         20 * SECOND, "longest time that a claim may wait for messages", 0, HOUR
     )
     max_lease_ms: int = setting(12 * HOUR, "longest lease", 1, 30 * DAY)
+    max_result_bytes: int = setting(256 * 1024, "maximum size of a result", 1, 64 * MIB)
     max_attributes: int = setting(32, "maximum number of attributes of a message", 0, 10_000)
     max_attribute_bytes: int = setting(
         8 * 1024, "maximum total size of a message's attributes", 0, MIB
+    )
+    max_step_bytes: int = setting(
+        256 * 1024, "maximum size of the outcome of a durable step", 1, 64 * MIB
     )
     max_label_chars: int = setting(
         256, "maximum length of a kind, tag, group, dedup key and the like", 1, 1_024
@@ -44,6 +48,9 @@ class Limits:
     )
     max_waiting_claims: int = setting(
         10_000, "maximum number of claims that wait at the same time", 1, 1_000_000
+    )
+    max_waiting_results: int = setting(
+        100_000, "maximum number of callers that wait for a message to end", 1, 1_000_000
     )
     max_listeners: int = setting(
         100, "maximum number of concurrent listeners to /v1/live", 0, 100_000

@@ -29,7 +29,7 @@ def draft_of(given: messages.Draft) -> Draft:
     return Draft(*values)
 
 
-def text_of(raw: msgspec.Raw) -> str:
+def text_of(raw: msgspec.Raw, what: str = "the body") -> str:
     """Return JSON as the text sent; raises InvalidRequest if it cannot be decoded again."""
     try:
         text = str(raw, "utf-8")
@@ -37,7 +37,7 @@ def text_of(raw: msgspec.Raw) -> str:
             # A number out of range would make every response that contains it unreadable.
             _anything.decode(text)
     except UnicodeDecodeError:
-        raise InvalidRequest("the body is not valid UTF-8") from None
+        raise InvalidRequest(f"{what} is not valid UTF-8") from None
     except msgspec.ValidationError as error:
-        raise InvalidRequest(f"the body cannot be read: {error}") from None
+        raise InvalidRequest(f"{what} cannot be read: {error}") from None
     return text

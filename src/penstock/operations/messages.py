@@ -112,7 +112,7 @@ def record_of(
 ) -> messages.Message:
     message, content = view.message, view.content
     if isinstance(message, Ending):
-        return messages.Message.of_ending(message, content, instant, json_value)
+        return messages.Message.of_ending(message, content, instant, json_value, view.result)
     return messages.Message.of(
         view.queue, message, content, instant, json_value, dead_from=view.dead_from
     )

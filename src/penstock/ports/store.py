@@ -20,6 +20,7 @@ from penstock.domain.message.history import Attempt, Ending, HistoryFilter
 from penstock.domain.message.lease import LeaseAct
 from penstock.domain.message.lifecycle import Content, Message, State
 from penstock.domain.message.move_task import MoveTask
+from penstock.domain.message.result import MessageResult
 from penstock.domain.message.selection import Selection
 from penstock.domain.queue.queue import Counts, Queue, QueueSettings
 from penstock.domain.schedule.schedule import Schedule
@@ -28,6 +29,7 @@ from penstock.ports.archive import ArchiveStore, RestoreStore
 from penstock.ports.circuits import CircuitStore, DeliveryStore, DocumentStore, DutyStore
 from penstock.ports.overview import MinuteCounterStore, OverviewStore
 from penstock.ports.registry import FactStore, KeyStore, LoginStore, WorkerStore
+from penstock.ports.steps import SignalStore, StepStore
 from penstock.ports.ticket import Ticket
 from penstock.ports.topics import TaggedMessages, TopicStore
 
@@ -193,6 +195,7 @@ class Maintenance(Protocol):
     def expire(self, queue_no: int, *, now: int, limit: int) -> int: ...
     def forget_dedup(self, *, now: int, limit: int) -> int: ...
     def forget_claims(self, *, now: int, limit: int) -> int: ...
+    def forget_signals(self, *, now: int, limit: int) -> int: ...
     def forget_shares(self, *, limit: int) -> int:
         """Remove fair positions of groups that claims have passed."""
         ...
@@ -227,9 +230,23 @@ class AttemptLogStore(Protocol):
         """Add a part; False if the log of the attempt would become larger than `most`."""
         ...
 
-    def of_message(
-        self, message_no: int, *, after: tuple[int, int], limit: int
-    ) -> list[LogPart]: ...
+    def of_message(self, no: int, *, after: tuple[int, int], limit: int) -> list[LogPart]: ...
+
+
+class ResultStore(Protocol):
+    """What became of messages."""
+
+    def of(self, ids: Sequence[str]) -> dict[str, MessageResult]:
+        """By id, live or from history; those that are not stored are left out."""
+        ...
+
+    def of_ending(self, ending: Ending) -> str | None:
+        """JSON text; None: it was not kept."""
+        ...
+
+    def running(self, ids: Sequence[str]) -> set[str]:
+        """Those of these messages that have not ended."""
+        ...
 
 
 class MoveStore(Protocol):
@@ -311,6 +328,7 @@ class Session(Protocol):
     messages: MessageStore
     history: HistoryStore
     attempt_logs: AttemptLogStore
+    results: ResultStore
     keys: KeyStore
     logins: LoginStore
     moves: MoveStore
@@ -328,6 +346,8 @@ class Session(Protocol):
     topics: TopicStore
     minute_counters: MinuteCounterStore
     overview: OverviewStore
+    steps: StepStore
+    signals: SignalStore
 
     def send(
         self, new: Sequence[NewMessage], *, before: str | None = None

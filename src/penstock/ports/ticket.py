@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 A = TypeVar("A")
@@ -56,4 +56,20 @@ class Wakeups(Protocol):
 
     def listen(self, callback: Callable[[Mapping[int, int]], None]) -> None:
         """Call back with {queue_no: how many became ready} after commits, from any thread."""
+        ...
+
+
+class Endings(Protocol):
+    """Hints that messages have ended.  A lost one only costs time."""
+
+    def listen_for_endings(self, callback: Callable[[Sequence[str]], None]) -> None:
+        """Call back with ids of messages that ended, from any thread.
+
+        Those that other processes have completed without a result are not included, nor are those
+        of this process unless `watch_endings` is on.
+        """
+        ...
+
+    def watch_endings(self, is_on: bool) -> None:
+        """Include all messages that end in this process, from the next transaction on."""
         ...

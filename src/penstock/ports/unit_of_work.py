@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 from penstock.domain.errors import PenstockError
 from penstock.ports.store import Session, Store
 from penstock.ports.ticket import Ticket
+from penstock.ports.waiting import PendingEnd
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -162,7 +163,7 @@ class ParallelWork(Generic[T]):
         return answer
 
 
-Step = Work[Any] | ParallelWork[Any] | ThreadedStep[Any] | Ticket[Any]
+Step = Work[Any] | ParallelWork[Any] | ThreadedStep[Any] | Ticket[Any] | PendingEnd
 
 # Several transactions in sequence: yields work, and is sent its answer or its error.
 Steps = Generator[Step, Any, T]

@@ -59,7 +59,7 @@ class Expirer:
 
 
 class Pruner:
-    """Deletes old rows: history, facts, move tasks, workers, dedup keys, repeated claims.
+    """Deletes old rows: history, facts, steps, move tasks, workers, dedup keys, claims, signals.
 
     It also drops state that limits and fair share do not need any more.  With `is_archived`, rows
     that belong in the lake are kept until they are in it.
@@ -76,6 +76,7 @@ class Pruner:
         self._store.write(lambda s: s.maintenance.prepare_days(now=now)).result()
         _repeat(self._store, lambda s: s.maintenance.forget_dedup(now=now, limit=_CHUNK))
         _repeat(self._store, lambda s: s.maintenance.forget_claims(now=now, limit=_CHUNK))
+        _repeat(self._store, lambda s: s.maintenance.forget_signals(now=now, limit=_CHUNK))
         _repeat(self._store, lambda s: s.maintenance.forget_shares(limit=_CHUNK))
         _repeat(self._store, lambda s: s.maintenance.forget_rates(now=now, limit=_CHUNK))
         if self._store.write(lambda s: s.maintenance.may_prune(now=now)).result():

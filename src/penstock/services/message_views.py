@@ -24,6 +24,7 @@ class MessageView(msgspec.Struct, frozen=True):
     message: Message | Ending
     content: Content | None
     dead_from: str | None = None  # of a dead letter: the queue it died in; None if that was removed
+    result: str | None = None  # JSON text
 
 
 class MessagePage(msgspec.Struct, frozen=True):
@@ -57,7 +58,9 @@ def view_of_id(session: Session, message_id: str) -> MessageView:
     endings = session.history.search(HistoryFilter(id=message_id, limit=1))
     if not endings:
         raise MessageNotFound(message_id)
-    return MessageView(endings[0].queue, endings[0], session.history.content(endings[0]))
+    ending = endings[0]
+    content, result = session.history.content(ending), session.results.of_ending(ending)
+    return MessageView(ending.queue, ending, content, result=result)
 
 
 def view_of(session: Session, queue: str, message: Message) -> MessageView:

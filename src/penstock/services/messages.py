@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypedDict, Unpack
 
@@ -12,6 +12,7 @@ from penstock.domain.errors import (
     MessageNotFound,
     PenstockError,
     QueueNotFound,
+    TooLarge,
 )
 from penstock.domain.limits import NUL, Limits
 from penstock.domain.message import lease as leases
@@ -29,6 +30,7 @@ from penstock.domain.message.draft import (
 )
 from penstock.domain.message.lease import Lease, LeaseAct, Verb
 from penstock.domain.message.lifecycle import Message, State
+from penstock.domain.message.result import check_result
 from penstock.domain.message.selection import place_of
 from penstock.domain.queue.queue import Queue
 from penstock.domain.text import sanitize
@@ -48,6 +50,7 @@ from penstock.services.message_views import (
 from penstock.services.message_views import MessageView as MessageView
 
 MAX_PROGRESS_CHARS = 4096
+_NO_RESULTS: Mapping[str, str] = {}
 
 
 class ClaimOptions(TypedDict, total=False):
@@ -219,18 +222,24 @@ class MessageService:
         """Raises LeaseLost for anything that is not a receipt of a claim."""
         return leases.read_receipt(receipt, secret=self._store.secret)
 
-    def completions(self, queue: Queue, receipts: Sequence[str]) -> list[LeaseAct | PenstockError]:
-        """Plan to complete these, or say why not; receipts of other queues are refused."""
+    def completions(
+        self, queue: Queue, receipts: Sequence[str], results: Mapping[str, str] = _NO_RESULTS
+    ) -> list[LeaseAct | PenstockError]:
+        """Plan to complete these, or say why not; receipts of other queues are refused.
+
+        `results`: JSON texts, by receipt.
+        """
         now, secret = self._clock.now(), self._store.secret
         planned: list[LeaseAct | PenstockError] = []
         for receipt in receipts:
             try:
                 lease = leases.read_receipt(receipt, secret=secret)
-            except LeaseLost as error:
+                result = check_result(results.get(receipt), self._limits)
+            except (LeaseLost, TooLarge) as error:
                 planned.append(error)
                 continue
             if lease.queue_no == queue.queue_no:
-                planned.append(LeaseAct(lease=lease, verb=Verb.COMPLETE, now=now))
+                planned.append(LeaseAct(lease=lease, verb=Verb.COMPLETE, now=now, result=result))
             else:  # the caller's key may not cover that queue
                 planned.append(LeaseLost("of another queue"))
         return planned
@@ -245,10 +254,12 @@ class MessageService:
         is_late_ok: bool = False,
         progress: str | None = None,
         is_start: bool = False,
+        result: str | None = None,
+        signal: str | None = None,
     ) -> LeaseAct:
-        """Check an act before it goes to the store; raises InvalidRequest.
+        """Check an act before it goes to the store; raises InvalidRequest or TooLarge.
 
-        `progress`: JSON text.
+        `progress`, `result`: JSON text.
         """
         if delay_ms is not None:
             if verb is Verb.EXTEND and not 0 <= delay_ms <= self._limits.max_lease_ms:
@@ -267,6 +278,8 @@ class MessageService:
             is_late_ok=is_late_ok,
             progress=progress,
             is_start=is_start,
+            result=check_result(result, self._limits),
+            signal=signal,
         )
 
     def release(self, messages: Sequence[Message]) -> Ticket[list[Acted | PenstockError]]:

@@ -1,15 +1,30 @@
-"""Wake-ups of commits, collected until a thread announces them to other nodes or processes."""
+"""Hints of commits, collected until a thread announces them to other nodes or processes.
+
+A text of hints has pairs `queue_no:count` and ids of messages that ended, separated by blanks.
+"""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from penstock.domain.chunks import chunks
+import msgspec
 
 PAUSE_MS = 5  # at most one announcement in this time, however many commits there are
-MAX_QUEUES = 250  # in one announcement; a NOTIFY of PostgreSQL takes up to 8,000 bytes
+MAX_CHARS = 7_000  # of one text; a NOTIFY of PostgreSQL takes up to 8,000 bytes
+MAX_ENDED = 2_000  # at once; waiters of the others find out by their own query
+
+
+class Hints(msgspec.Struct, frozen=True):
+    """What a commit has changed that others may wait for.  A lost hint only costs time."""
+
+    woken: Mapping[int, int] = {}  # by queue number: how many messages became ready
+    ended: Sequence[str] = ()  # ids of messages
+    ended_here: Sequence[str] = ()  # ids of which only this process is informed
+
+    def __bool__(self) -> bool:
+        return bool(self.woken or self.ended or self.ended_here)
 
 
 class Announcements:
@@ -18,14 +33,18 @@ class Announcements:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._counts: dict[int, int] = {}
+        self._ended: dict[str, None] = {}
         self.signal, self._signal_out = os.pipe()
 
-    def add(self, woken: Mapping[int, int]) -> None:
+    def add(self, hints: Hints) -> None:
         with self._lock:
-            is_first = not self._counts
-            for queue_no, count in woken.items():
+            is_first = not self._counts and not self._ended
+            for queue_no, count in hints.woken.items():
                 self._counts[queue_no] = self._counts.get(queue_no, 0) + count
-        if is_first:
+            if len(self._ended) < MAX_ENDED:
+                self._ended.update(dict.fromkeys(hints.ended))
+            is_empty = not self._counts and not self._ended
+        if is_first and not is_empty:
             self.wake()
 
     def wake(self) -> None:
@@ -35,9 +54,10 @@ class Announcements:
     def clear_signal(self) -> None:
         os.read(self.signal, 4096)
 
-    def take(self) -> list[tuple[int, int]]:
+    def take(self) -> Hints:
         with self._lock:
-            taken, self._counts = list(self._counts.items()), {}
+            taken = Hints(self._counts, list(self._ended)[:MAX_ENDED])
+            self._counts, self._ended = {}, {}
         return taken
 
     def close(self) -> None:
@@ -46,14 +66,30 @@ class Announcements:
         os.close(self._signal_out)
 
 
-def encode(woken: list[tuple[int, int]]) -> Iterator[str]:
-    """Pairs `queue_no:count`, as many in one text as one announcement takes."""
-    for chunk in chunks(woken, MAX_QUEUES):
-        yield " ".join(f"{queue_no}:{count}" for queue_no, count in chunk)
+def encode(hints: Hints) -> Iterator[str]:
+    """As texts, each as long as one announcement takes."""
+    pairs = [f"{queue_no}:{count}" for queue_no, count in hints.woken.items()]
+    words: list[str] = []
+    chars = 0
+    for word in [*pairs, *hints.ended]:
+        if chars + len(word) >= MAX_CHARS:
+            yield " ".join(words)
+            words, chars = [], 0
+        words.append(word)
+        chars += len(word) + 1
+    if words:
+        yield " ".join(words)
 
 
-def add_pairs(woken: dict[int, int], pairs: list[str]) -> None:
-    """Add what another node or process announced."""
-    for pair in pairs:
-        queue_no, _, count = pair.partition(":")
-        woken[int(queue_no)] = woken.get(int(queue_no), 0) + int(count)
+def decode(texts: Iterable[str]) -> Hints:
+    """What other nodes or processes have announced."""
+    woken: dict[int, int] = {}
+    ended: list[str] = []
+    for text in texts:
+        for word in text.split():
+            queue_no, colon, count = word.partition(":")
+            if colon:
+                woken[int(queue_no)] = woken.get(int(queue_no), 0) + int(count)
+            else:
+                ended.append(word)
+    return Hints(woken, ended)

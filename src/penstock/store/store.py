@@ -16,6 +16,7 @@ from penstock.domain.store.damage import Damage
 from penstock.files.folder import sync_path
 from penstock.ports.store import Acted, Claim, Claimed, Sent, Session
 from penstock.ports.ticket import Ticket
+from penstock.store.announcements import Hints
 from penstock.store.callers.caller_transactions import CallerTransactionVerbs
 from penstock.store.commit.group_commit import GroupCommit
 from penstock.store.commit.outage import StoreOutage
@@ -32,9 +33,11 @@ from penstock.store.sqlite.shared_connection import is_plain
 from penstock.store.sqlite.shared_store_file import PlainStoreFile
 from penstock.store.sqlite.store_file import SqliteStoreFile
 from penstock.store.sqlite.write_lock import PATIENCE_MS
+from penstock.store.verbs.transaction_state import EndingWatch
 from penstock.supervision.health import NodeHealth
 
 T = TypeVar("T")
+H = TypeVar("H")
 
 REQUEST_TIMEOUT_MS = 20_000
 _STUCK_FACTOR = 2  # times the longest wait of a request
@@ -66,7 +69,7 @@ class SqlStore(CallerTransactionVerbs):
         open_writer: Callable[[int], SqlSession],
         open_reader: Callable[[], SqlSession],
         lanes: int = 1,
-        announce: Callable[[Mapping[int, int]], None] | None = None,
+        announce: Callable[[Hints], None] | None = None,
         coordination: Coordination | None = None,
         health: NodeHealth | None = None,
         request_timeout_ms: int = REQUEST_TIMEOUT_MS,
@@ -79,13 +82,15 @@ class SqlStore(CallerTransactionVerbs):
         self._coordination = coordination
         self.announce = announce  # to other nodes
         self._listeners: list[Callable[[Mapping[int, int]], None]] = []
+        self._ending_listeners: list[Callable[[Sequence[str]], None]] = []
+        self._ending_watch = EndingWatch()
         outage = StoreOutage()
         stuck_ms = _STUCK_FACTOR * max(request_timeout_ms, patience_ms)
         self.readers = Readers(open_reader, outage, health=self.health, stuck_ms=stuck_ms)
         self._commits = GroupCommit(
-            open_writer,
+            lambda lane: self._watched(open_writer(lane)),
             lanes=lanes,
-            on_woken=self._on_commit,
+            on_commit=self._on_commit,
             outage=outage,
             health=self.health,
             stuck_ms=stuck_ms,
@@ -112,12 +117,23 @@ class SqlStore(CallerTransactionVerbs):
         if self._coordination is not None:
             self._coordination.listen()
 
-    def wake_listeners(self, woken: Mapping[int, int]) -> None:
-        for listener in self._listeners:
-            try:
-                listener(woken)
-            except Exception:  # a lost wake-up only costs time; an exception would stop the writer
-                _log.exception("a listener of wake-ups failed")
+    def listen_for_endings(self, callback: Callable[[Sequence[str]], None]) -> None:
+        self._ending_listeners.append(callback)
+        if self._coordination is not None:
+            self._coordination.listen()
+
+    def watch_endings(self, is_on: bool) -> None:
+        self._ending_watch.is_on = is_on
+
+    def pass_on(self, hints: Hints) -> None:
+        """Inform the listeners of this process."""
+        if hints.woken:
+            for listener in self._listeners:
+                _call(listener, hints.woken)
+        if self._ending_listeners and (hints.ended or hints.ended_here):
+            ended = [*hints.ended, *hints.ended_here]
+            for ending_listener in self._ending_listeners:
+                _call(ending_listener, ended)
 
     def send(self, new: Sequence[NewMessage]) -> Ticket[list[Sent | PenstockError]]:
         return self._submit(RequestKind.SEND, new)
@@ -176,12 +192,16 @@ class SqlStore(CallerTransactionVerbs):
         """Whether no other process has the store open, as far as this one can see."""
         return self._coordination is None or self._coordination.is_alone()
 
-    def _on_commit(self, woken: Mapping[int, int]) -> None:
-        self.wake_listeners(woken)
+    def _watched(self, session: SqlSession) -> SqlSession:
+        session.transaction.watch = self._ending_watch
+        return session
+
+    def _on_commit(self, hints: Hints) -> None:
+        self.pass_on(hints)
         if self.announce is None:
             return
         try:
-            self.announce(woken)
+            self.announce(hints)
         except Exception:  # the messages are committed: their senders must be answered
             _log.exception("other processes could not be woken")
 
@@ -189,6 +209,13 @@ class SqlStore(CallerTransactionVerbs):
         request = StoreRequest(kind, payload)
         self._hot.submit(request)
         return request.ticket
+
+
+def _call(listener: Callable[[H], None], hint: H) -> None:
+    try:
+        listener(hint)
+    except Exception:  # a lost wake-up only costs time; an exception would stop the writer
+        _log.exception("a listener of wake-ups failed")
 
 
 def migrate_sqlite(

@@ -11,23 +11,29 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, ParamSpec, Self, TypedDict, Unpack
 
+import msgspec
+
 from penstock.api.messages import SendResult
 from penstock.client.app import Penstock
 from penstock.client.blocking import run_off_loop
+from penstock.client.jobs.handle import Enqueued
 from penstock.client.jobs.job import Job
 from penstock.client.local.backend import LocalBackend
 from penstock.domain.duration import Duration, as_ms
+from penstock.domain.errors import PenstockError
 from penstock.domain.limits import HOUR
 from penstock.domain.message.draft import Draft
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.outcome import HandlerOutcome as HandlerOutcome
+from penstock.domain.message.outcome import suspension_of
 from penstock.ports.clock import Clock
 from penstock.settings import Settings
 from penstock.settings.store_url import SQLITE
 from penstock.testing import views
 from penstock.testing.clock import ManualClock
-from penstock.testing.runs import Ended, KitRunner, Run
+from penstock.testing.runs import Ended, KitRunner, Outcome, Run
 from penstock.testing.views import JobQuery, JobView
+from penstock.worker import outcomes
 from penstock.worker.claimed_job import ClaimedJob, JobAct
 from penstock.worker.slots.loop_thread import run_here
 
@@ -37,6 +43,7 @@ class Inline(LocalBackend):
 
     def __init__(self, settings: Settings, clock: Clock, on_sent: Callable[[], None]) -> None:
         super().__init__(settings, clock=clock)
+        self.can_wait = False
         self._on_sent = on_sent
 
     def send(
@@ -142,9 +149,9 @@ class Kit:
             claimed = run_off_loop(lambda: self._claim_one(enqueued.id))
             assert claimed is not None, f"{job.kind} is not due, or its queue holds it back"
             [claimed] = self._runner.gather(claimed, lambda limit: [])
-            [(run, act)] = run_off_loop(lambda: self._run(claimed))
-            run_off_loop(lambda: self._act([act]))
-        return run
+            ends = run_off_loop(lambda: self._run(claimed))
+            [run] = run_off_loop(lambda: self._report(ends))
+            return run
 
     def advance(self, by: Duration) -> None:
         """Advance the clock: messages become due, leases expire, and recurring work is sent."""
@@ -181,6 +188,11 @@ class Kit:
         """Jobs that are done or cancelled."""
         wanted = _wanted(job, arguments, match)
         return list(filter(wanted.fits, run_off_loop(lambda: views.ended(self._inline.broker))))
+
+    def steps(self, job: Run | JobView | Enqueued[Any] | str) -> dict[str, Any]:
+        """The outcomes of a job's durable steps by name, in the order they were recorded."""
+        found = self.app.jobs.steps(job if isinstance(job, str) else job.id).steps
+        return {step.name: step.outcome for step in found}
 
     def assert_enqueued(
         self,
@@ -260,17 +272,32 @@ class Kit:
         return self._runner.run(job)
 
     def _note(self, runs: list[Run], ends: Sequence[Ended], raises: bool, at_most: int) -> None:
-        run_off_loop(lambda: self._act([act for _, act in ends]))
-        runs += [run for run, _ in ends]
-        for run, _ in ends:
-            if raises and run.error is not None and not isinstance(run.error, HandlerOutcome):
+        ended = run_off_loop(lambda: self._report(ends))
+        runs += ended
+        for run in ended:
+            is_outcome = (
+                isinstance(run.error, HandlerOutcome) or suspension_of(run.error) is not None
+            )
+            if raises and run.error is not None and not is_outcome:
                 raise run.error
         if len(runs) > at_most:
             kind = runs[-1].kind
             raise AssertionError(f"still not done after {at_most} runs: {kind} was the last")
 
-    def _act(self, acts: Sequence[JobAct]) -> None:
-        self._source.act(acts)  # may be rejected, because a handler may have completed its own job
+    def _report(self, ends: Sequence[Ended]) -> list[Run]:
+        """Apply the acts; returns the runs as they ended."""
+        # Some may be rejected, because a handler may have completed its own job.
+        answers = self._source.act([act for _, act in ends])
+        runs = []
+        for (run, act), error in zip(ends, answers, strict=True):
+            instead = (
+                outcomes.after_rejection(act, error) if isinstance(error, PenstockError) else None
+            )
+            if instead is not None:
+                self._source.act([instead])
+                run = msgspec.structs.replace(run, outcome=Outcome.BURIED, text=instead.text)
+            runs.append(run)
+        return runs
 
     def _sent(self) -> None:
         """Run jobs that a handler enqueues once the handler is done."""

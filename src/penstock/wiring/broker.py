@@ -16,7 +16,7 @@ from penstock.outbound.dice import SystemDice
 from penstock.outbound.secret_file import read_secret_file
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Store
-from penstock.ports.ticket import Wakeups
+from penstock.ports.ticket import Endings, Wakeups
 from penstock.runtime.circuit_duties import circuit_duties
 from penstock.runtime.duties import (
     ClockWatch,
@@ -31,6 +31,7 @@ from penstock.runtime.loop import Duty, DutyLoop
 from penstock.runtime.minute_counters import Sampler
 from penstock.runtime.pusher.tally import PushTally
 from penstock.runtime.pusher.thread import PusherThread
+from penstock.runtime.waiting_results import WaitingResults
 from penstock.runtime.worker_duties import WorkerQueueReaper, WorkerReaper
 from penstock.services.access import Keyring, KeyService, LoginService
 from penstock.services.answers import AnswerService
@@ -49,8 +50,10 @@ from penstock.services.notifications import NotificationService
 from penstock.services.overview import Graphs, OverviewService
 from penstock.services.queues import QueueService
 from penstock.services.recurring import RecurringService
+from penstock.services.results import ResultService
 from penstock.services.routes import DeliveryService, RouteService
 from penstock.services.scaling import ScalingService
+from penstock.services.steps import StepService
 from penstock.services.workers import TaskLeases, WorkerService
 from penstock.settings import Settings, is_loopback
 from penstock.store.maintenance import clock_mark
@@ -70,8 +73,8 @@ _STUCK_FACTOR = 10  # a duty makes several requests; each may take the full requ
 CLOSING_WAIT_MS = 2_000  # how long a closing process waits for the store
 
 
-class OpenStore(Store, Wakeups, Protocol):
-    """A store that also reports wake-ups and the health of its threads."""
+class OpenStore(Store, Wakeups, Endings, Protocol):
+    """A store that also reports wake-ups, endings and the health of its threads."""
 
     @property
     def health(self) -> NodeHealth: ...
@@ -103,6 +106,7 @@ class Broker:
         self.directory = Directory(store, clock, auto_create=settings.queues.auto_create)
         self.queues = QueueService(store, clock, self.directory)
         self.messages = MessageService(store, clock, dice, settings.limits, self.directory)
+        self.steps = StepService(store, clock, settings.limits)
         self.selection = SelectionService(store, clock, settings.limits, self.messages)
         self.circuit_details = CircuitDetails(store)
         self.tables = open_tables(settings.insights_folder)
@@ -111,6 +115,15 @@ class Broker:
         self.recurring = RecurringService(store, clock, dice, settings.limits)
         self.history = HistoryService(store, clock, settings.limits)
         self.attempt_logs = AttemptLogService(store, clock, settings.limits)
+        self.results = ResultService(store)
+        self.waiting_results = WaitingResults(
+            store,
+            store,
+            clock,
+            most=settings.limits.max_waiting_results,
+            poll_ms=settings.wakeups.poll_ms,
+            health=store.health,
+        )
         self.overview = OverviewService(store, clock)
         self.graphs = Graphs(store, clock)
         self.notifications = NotificationService(store, clock, dice, settings.limits, self.messages)
@@ -190,6 +203,7 @@ class Broker:
         Waits only briefly for a store that does not answer.
         """
         self.sql.close()
+        self.waiting_results.close()
         self.store.limit_waits(CLOSING_WAIT_MS)
         if self._pushing is not None:
             self._pushing.stop()

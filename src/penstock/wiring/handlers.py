@@ -17,7 +17,9 @@ from penstock.operations.notifications import NotificationOperations
 from penstock.operations.overview import OverviewOperations, WaitingCounts
 from penstock.operations.queues import MoveOperations, QueueOperations
 from penstock.operations.recurring import RecurringOperations
+from penstock.operations.results import ResultOperations
 from penstock.operations.scaling import ScalingOperations
+from penstock.operations.steps import SignalOperations, StepOperations
 from penstock.operations.topics import TopicOperations
 from penstock.operations.workers import WorkerOperations
 from penstock.version import __version__
@@ -39,8 +41,11 @@ def handlers_of(broker: Broker, waiting: WaitingCounts | None = None) -> Handler
     groups = (
         QueueOperations(b.queues),
         MessageOperations(b.messages, b.selection),
+        StepOperations(b.steps, b.messages, b.directory),
+        SignalOperations(b.steps),
         BulkOperations(b.messages, b.selection),
         AttemptLogOperations(b.attempt_logs, b.messages, b.directory, settings.limits),
+        ResultOperations(b.results, b.waiting_results, settings.limits),
         MoveOperations(b.moves),
         NotificationOperations(b.notifications, b.messages),
         TopicOperations(b.bus, b.queues, settings.limits, auto_create=settings.queues.auto_create),

@@ -56,6 +56,15 @@ class Handler(Protocol):
         """Whether what it logs and prints is kept with the attempt."""
         ...
 
+    @property
+    def keeps_result(self) -> bool:
+        """Whether what it returns is kept with the history of the job."""
+        ...
+
+    def write_result(self, value: object) -> str:
+        """Encode what it returned as JSON text; raises InvalidRequest."""
+        ...
+
     def bind(self, body: str) -> Callable[[], object]:
         """Return the call with its arguments; raises InvalidRequest if the body does not match.
 
@@ -105,6 +114,7 @@ class JobMessage(msgspec.Struct, kw_only=True, eq=False):
     trace: str | None = None
     route: str | None = None  # the worker asks its circuit before running the job
     deadline: int | None = None  # when the job will be stopped; set when it begins
+    lease_no: int = 1  # grows with each claim
 
 
 class JobAct(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,7 +126,9 @@ class JobAct(msgspec.Struct, frozen=True, kw_only=True):
     text: str | None = None  # fail: the error; bury, cancel: the reason; crash: known details
     progress: str | None = None  # extend: as JSON text
     is_start: bool = False  # extend: handling begins only now, and the time limit counts from now
+    signal: str | None = None  # snooze: due as soon as this signal arrives
     queue: str | None = None  # complete: where the message is; the act may go with a claim from it
+    result: str | None = None  # complete: JSON text, if the result is kept
 
 
 def _ignore(job: ClaimedJob, lease_ms: int | None, progress: str | None) -> None:

@@ -16,7 +16,7 @@ from typing import TypeGuard
 
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.lease import Verb
-from penstock.domain.message.outcome import HandlerOutcome
+from penstock.domain.message.outcome import HandlerOutcome, suspension_of
 from penstock.ports.clock import Clock, Dice
 from penstock.worker import outcomes
 from penstock.worker.application import Handlers, Running
@@ -150,7 +150,7 @@ def _log_traceback(job: ClaimedJob, result: object) -> None:
     An outcome is not an error, but one may have caused it.
     """
     error = result.__cause__ if isinstance(result, HandlerOutcome) else result
-    if not isinstance(error, BaseException):
+    if not isinstance(error, BaseException) or suspension_of(error) is not None:
         return
     fields: dict[str, object] = {
         "job": job.id,

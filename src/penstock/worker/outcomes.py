@@ -1,8 +1,10 @@
 """Which act follows a handler call, or a failure to make one.  Pure.
 
-returned anything, or nothing   complete
+returned anything, or nothing   complete, with the result if the job keeps it
+a result that cannot be kept    buried: repeating the work would not help
 Retry, any other exception      fail, with the job's back-off
 Snooze, Cancel, Bury            as returned or raised
+a durable sleep or wait         snoozed until it is over
 it took too long                timed out: dead, or failed if the job retries timeouts
 no handler for its kind         parked: snoozed until a worker that has one claims it
 arguments that do not match     parked while they may come from a newer release, then buried
@@ -13,10 +15,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from penstock.domain.duration import duration_text
+from penstock.domain.errors import PenstockError, TooLarge
 from penstock.domain.limits import MINUTE, SECOND
 from penstock.domain.message import retry
 from penstock.domain.message.lease import Verb
-from penstock.domain.message.outcome import Bury, Cancel, Retry, Snooze, instance_of
+from penstock.domain.message.outcome import (
+    Bury,
+    Cancel,
+    Retry,
+    Snooze,
+    instance_of,
+    suspension_of,
+)
 from penstock.worker.chunk import Chunk
 from penstock.worker.claimed_job import ClaimedJob, Handler, JobAct
 from penstock.worker.error_text import error_text, shortened
@@ -43,6 +53,14 @@ def act_for(
     job failed.
     """
     result = instance_of(result)
+    suspension = suspension_of(result) if isinstance(result, BaseException) else None
+    if suspension is not None:
+        return JobAct(
+            receipt=job.receipt,
+            verb=Verb.SNOOZE,
+            delay_ms=suspension.delay_ms,
+            signal=suspension.signal,
+        )
     match result:
         case Snooze():
             return JobAct(receipt=job.receipt, verb=Verb.SNOOZE, delay_ms=result.delay_ms)
@@ -54,7 +72,24 @@ def act_for(
             return _fail(job, handler, error_text(result), dice, after_ms=_after_ms(result))
     if is_completed:
         return _fail(job, handler, NOT_COMMITTED, dice)
-    return JobAct(receipt=job.receipt, verb=Verb.COMPLETE, queue=job.queue)
+    if not handler.keeps_result:
+        return JobAct(receipt=job.receipt, verb=Verb.COMPLETE, queue=job.queue)
+    try:
+        text = handler.write_result(result)
+    except Exception as error:  # types of the application may raise anything
+        return _bury_done(job.receipt, error)
+    return JobAct(receipt=job.receipt, verb=Verb.COMPLETE, queue=job.queue, result=text)
+
+
+def after_rejection(act: JobAct, error: PenstockError) -> JobAct | None:
+    """The act to report in place of one that was rejected; None: nothing is left to report."""
+    is_result_too_large = isinstance(error, TooLarge) and act.result is not None
+    return _bury_done(act.receipt, error) if is_result_too_large else None
+
+
+def _bury_done(receipt: str, error: Exception) -> JobAct:
+    text = shortened(f"the job was done, but {error}")
+    return JobAct(receipt=receipt, verb=Verb.BURY, text=text)
 
 
 def acts_for(chunk: Chunk, result: object, roll: Callable[[], float]) -> list[JobAct]:
@@ -94,6 +129,16 @@ def time_out(job: ClaimedJob, *, dice: float = 0.5) -> JobAct:
     delay_ms = _backoff_ms(job, handler, dice)
     text = f"stopped at its time limit of {limit}"
     return JobAct(receipt=job.receipt, verb=Verb.TIME_OUT, delay_ms=delay_ms, text=text)
+
+
+def release(job: ClaimedJob) -> JobAct:
+    """The act for a job that this worker does not run; it keeps its place."""
+    return JobAct(receipt=job.receipt, verb=Verb.RELEASE, delay_ms=0)
+
+
+def fail(job: ClaimedJob, text: str) -> JobAct:
+    """The act for a job that ended without its handler's result."""
+    return JobAct(receipt=job.receipt, verb=Verb.FAIL, text=text)
 
 
 def park_unknown_kind(job: ClaimedJob, *, now: int) -> JobAct:

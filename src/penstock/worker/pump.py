@@ -23,7 +23,7 @@ from penstock.worker.claimed_job import ClaimedJob, JobAct, RunsIn, StopReason
 from penstock.worker.handling import prepare
 from penstock.worker.lease_keeper import LeaseKeeper, extension, restore
 from penstock.worker.log import JobLog, OutageReporter
-from penstock.worker.outcomes import time_out
+from penstock.worker.outcomes import after_rejection, fail, release, time_out
 from penstock.worker.processes.job_table import JobTable
 from penstock.worker.running_jobs import RunningJobs
 from penstock.worker.slots.slots import Slots
@@ -143,7 +143,7 @@ class Pump:
             if isinstance(job, Chunk):
                 self._end_chunk(job, None)
             else:
-                self._end(job, _release(job))
+                self._end(job, release(job))
         for job in self._jobs.all:
             job.ask_to_stop()
 
@@ -152,7 +152,7 @@ class Pump:
         for job in list(self._jobs.all):
             if job.stop_reason is None:
                 job.stop(StopReason.GIVEN_BACK)
-                self._report(job, _release(job))
+                self._report(job, release(job))
             elif job.stop_reason is not StopReason.GIVEN_BACK:  # it was stopped, but still runs
                 if job.owes_timeout:
                     self._report(job, self._time_out(job))
@@ -172,16 +172,16 @@ class Pump:
             if start_by is None or start_by > now or not job.give_up():
                 continue
             if self._chunks.remove(job):
-                self._end(job, _release(job))
+                self._end(job, release(job))
                 continue
             try:
                 self._slots.waiting.remove(job)
             except ValueError:  # it waits in a chunk, or has a slot without a sandbox
-                self._report(job, _release(job))
+                self._report(job, release(job))
                 if job.stop_handler is not None:
                     job.stop_handler()
             else:
-                self._end(job, _release(job))
+                self._end(job, release(job))
 
     def _gather(self, now: int) -> None:
         """Collect finished jobs from the slots."""
@@ -192,7 +192,7 @@ class Pump:
             if job.started_at and job.runs_in is not RunsIn.SANDBOX:
                 self.ended += len(job.members) or 1
             if isinstance(job, Chunk):
-                self._end_chunk(job, act or _fail(job, _CANCELLED))
+                self._end_chunk(job, act or fail(job, _CANCELLED))
             else:
                 self._finish(job, act)
         self._prefetch.note(count, now=now)
@@ -201,7 +201,7 @@ class Pump:
 
     def _finish(self, job: ClaimedJob, act: JobAct | None) -> None:
         if job.stop_reason is None:
-            self._end(job, act or _fail(job, _CANCELLED))
+            self._end(job, act or fail(job, _CANCELLED))
         elif job.owes_timeout:
             self._end(job, self._time_out(job))
         else:
@@ -211,9 +211,9 @@ class Pump:
         """Without an act it has not begun: its jobs are given back."""
         ends = chunk.ends(act)
         for job, own in ends:
-            self._finish(job, own or _release(job))
+            self._finish(job, own or release(job))
         for job in self._chunks.end(chunk, [own for _, own in ends]):
-            self._end(job, _release(job))
+            self._end(job, release(job))
 
     def _start_chunks(self, now: int) -> None:
         if self._chunks.next_at <= now:
@@ -327,6 +327,9 @@ class Pump:
                     self._take_rejected_extension(job, act, error)
             elif error is None:
                 self._log.ended(job, act, now=now)
+            elif (instead := after_rejection(act, error)) is not None:
+                self._unsent.append((job, instead))
+                continue
             else:
                 self._log.rejected(job, act, error)
             if act.verb is not Verb.EXTEND and job not in self._jobs:
@@ -390,11 +393,3 @@ class Pump:
             if due_at is not None and job.stop_reason is None:
                 dues.append(due_at)
         return min(dues, default=now + self._poll_ms)
-
-
-def _release(job: ClaimedJob) -> JobAct:
-    return JobAct(receipt=job.receipt, verb=Verb.RELEASE, delay_ms=0)
-
-
-def _fail(job: ClaimedJob, text: str) -> JobAct:
-    return JobAct(receipt=job.receipt, verb=Verb.FAIL, text=text)

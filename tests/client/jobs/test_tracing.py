@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from penstock import Bury, Retry, Snooze, current
+from penstock import Bury, Retry, Snooze, current, sleep_sync
 from penstock.client.jobs import tracing
 from penstock.domain.errors import InvalidRequest, QueueFull
 from tests.docs.snippets import ROOT
@@ -198,6 +198,19 @@ def test_a_job_that_only_postpones_itself_has_not_failed(app, queue, driver, han
     [span] = handled()
     assert span.status.status_code is StatusCode.UNSET
     assert span.events == ()
+
+
+def test_a_job_that_suspends_itself_has_not_failed(app, queue, driver, handled):
+    @app.job(queue=queue)
+    def remind() -> None:
+        sleep_sync("1h")
+
+    remind.enqueue()
+    driver.run_due()
+
+    [span] = handled()
+    assert span.status.status_code is StatusCode.UNSET
+    assert not span.events
 
 
 def test_a_trace_can_be_given_by_hand_and_is_checked(app, queue, driver, handled):

@@ -11,7 +11,7 @@ import asyncpg
 import psycopg
 import pytest
 
-from penstock import Penstock, current
+from penstock import JobFailed, Penstock, current
 from penstock.domain.errors import InvalidRequest, LeaseLost
 from penstock.domain.message.lease import Verb
 from penstock.worker.outcomes import NOT_COMMITTED
@@ -102,6 +102,24 @@ def test_a_job_completes_itself_exactly_if_its_transaction_is_committed(app, que
     assert isinstance(done, LeaseLost)  # it had ended already
     assert failed is None
     assert [work.id for work in driver.claim()] == [lost.id]
+
+
+def test_a_result_is_kept_exactly_if_its_transaction_is_committed(app, queue, driver, tx):
+    @app.job(queue=queue, attempts=1)
+    def ship(is_kept: bool) -> str:
+        current().complete(tx=tx, result={"is_kept": is_kept})
+        if is_kept:
+            tx.commit()
+        else:
+            tx.rollback()
+        return "dropped: it has completed itself"
+
+    kept, lost = ship.enqueue_many([{"is_kept": True}, {"is_kept": False}])
+    driver.act(*[driver.act_of(job) for job in driver.claim()])
+
+    assert app.jobs.result(kept.id, timeout="30s") == {"is_kept": True}
+    with pytest.raises(JobFailed, match="was not committed"):
+        lost.result("30s")
 
 
 def test_a_job_that_is_not_held_any_more_cannot_be_completed(app, queue, driver, tx, clock):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import assert_type
+from typing import Any, assert_type
 
 from penstock import Batch, Enqueued, Item, Job, Penstock, Unique, current
 from penstock.client.jobs.job import Enqueuing
+from penstock.domain.message.lifecycle import State
 
 app = Penstock("sqlite:///jobs.db")
 
@@ -29,11 +30,20 @@ def plain_calls() -> None:
 
 
 def enqueues() -> None:
-    assert_type(send_mail.enqueue("ada", subject="x"), Enqueued)
-    assert_type(send_mail.enqueue_in("5m", "ada"), Enqueued)
-    assert_type(send_mail.enqueue_at(datetime(2030, 1, 1, tzinfo=UTC), "ada"), Enqueued)
-    assert_type(send_mail.enqueue_many([send_mail.args("ada"), {"to": "bob"}]), list[Enqueued])
+    assert_type(send_mail.enqueue("ada", subject="x"), Enqueued[int])
+    assert_type(send_mail.enqueue_in("5m", "ada"), Enqueued[int])
+    assert_type(send_mail.enqueue_at(datetime(2030, 1, 1, tzinfo=UTC), "ada"), Enqueued[int])
+    assert_type(send_mail.enqueue_many([send_mail.args("ada"), {"to": "bob"}]), list[Enqueued[int]])
     send_mail.using(priority=3, delay=timedelta(minutes=5), tags=("a",)).enqueue("ada")
+
+
+async def results() -> None:
+    handle = send_mail.enqueue("ada")
+    assert_type(handle.result("30s"), int)
+    assert_type(await handle, int)
+    assert_type(await handle.result_async(timeout="30s"), int)
+    assert_type(handle.state(), State)
+    handle.result(5)  # type: ignore[arg-type]
 
 
 def wrong_enqueues() -> None:
@@ -52,16 +62,19 @@ def wrong_enqueues() -> None:
 
 async def async_enqueues() -> None:
     assert_type(await fetch("http://here"), bytes)
-    assert_type(await fetch.enqueue_async("http://here", deep=True), Enqueued)
-    assert_type(await fetch.enqueue_in_async("1s", "http://here"), Enqueued)
-    assert_type(await app.enqueue_async("mail", {"to": "ada"}, queue="mail"), Enqueued)
+    handle = await fetch.enqueue_async("http://here", deep=True)
+    assert_type(await handle, bytes)
+    assert_type(await handle.result_async("1s"), bytes)
+    assert_type(handle.result(), bytes)
+    assert_type(await (await fetch.enqueue_in_async("1s", "http://here")), bytes)
+    assert_type(await app.enqueue_async("mail", {"to": "ada"}, queue="mail"), Enqueued[Any])
     await fetch.enqueue_async(5)  # type: ignore[arg-type]
 
 
 def others() -> None:
-    enqueuing: Enqueuing[[str, str]] = send_mail.using(tx=object())
+    enqueuing: Enqueuing[[str, str], int] = send_mail.using(tx=object())
     enqueuing.enqueue("ada", "hi")
-    assert_type(app.enqueue("mail", {"to": "ada"}, queue="mail", delay="1h"), Enqueued)
+    assert_type(app.enqueue("mail", {"to": "ada"}, queue="mail", delay="1h"), Enqueued[Any])
     assert_type(current().deadline, datetime | None)
 
 
@@ -79,6 +92,6 @@ async def add(items: list[Item[int]]) -> None:
 def chunks() -> None:
     count.enqueue(5)
     add.enqueue(5)
-    assert_type(count([1, 2]), list[int])
+    count([1, 2])
     count.enqueue("five")  # type: ignore[arg-type]
     add.enqueue("five")  # type: ignore[arg-type]

@@ -48,6 +48,24 @@ def test_a_message_is_sent_claimed_and_completed(remote, queue):
     assert remote.messages.get(sent.id).state is State.DONE
 
 
+def test_a_result_is_given_and_read(remote, queue):
+    for n in range(3):
+        remote.send(queue, n)
+    first, second, third = remote.claim(queue, limit=3)
+    assert not remote.messages.result(first.id).is_ended
+
+    remote.complete(first.receipt, result={"n": 1})
+    remote.complete(third.receipt)
+    remote.complete_and_claim(queue, [second.receipt], results={second.receipt: [2]})
+
+    found = [remote.messages.result(m.id, wait_ms=1_000) for m in (first, second, third)]
+    assert [(one.state, one.result) for one in found] == [
+        (State.DONE, {"n": 1}),
+        (State.DONE, [2]),
+        (State.DONE, None),
+    ]
+
+
 def test_instants_go_in_and_come_out_as_datetimes(remote, queue):
     due = datetime(2031, 5, 1, 12, 0, 0, 123_000, tzinfo=UTC)
 

@@ -108,3 +108,25 @@ def test_a_missing_store_is_not_created(run: Run, tmp_path: Path) -> None:
 
     assert (ran.code, str(missing) in ran.err) == (2, True)
     assert not missing.exists()
+
+
+def test_a_result_is_printed_as_json(run: Run, where: tuple[str, str], app: Penstock) -> None:
+    queue = a_name()
+
+    @app.job(queue=queue, attempts=1)
+    def price(what: str) -> dict[str, str]:
+        if not what:
+            raise Bury("nothing named")
+        return {what: "9.990"}
+
+    waiting, dead, done = (price.enqueue(what).id for what in ("pens", "", "paper"))
+    app.jobs.reschedule(waiting, delay="1h")
+    app.worker(queues=[queue], burst=True).run()
+
+    assert run("result", done, *where) == (0, '{"paper":"9.990"}\n', "")
+    shown = run("result", done, "--wait", "30s", "--json", *where).record
+    assert shown == {"id": done, "result": {"paper": "9.990"}}
+    ran = run("result", dead, *where)
+    assert (ran.code, ran.out, "nothing named (job_failed)" in ran.err) == (1, "", True)
+    ran = run("result", waiting, "--wait", "10ms", *where)
+    assert (ran.code, ran.out, "still waiting (timeout)" in ran.err) == (4, "", True)

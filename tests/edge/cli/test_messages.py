@@ -254,6 +254,20 @@ def test_a_message_is_shown_with_its_attempts(cli, api: Api):
     assert "boom" in cli("messages", "show", message_id).out
 
 
+def test_a_message_is_completed_and_shown_with_its_result(cli, api: Api):
+    queue = api.make_queue()
+    message_id = api.send(queue)
+    receipt = api.claim_one(queue)["receipt"]
+
+    assert cli("complete", receipt, "--result", '{"total": 9.990}').code == 0
+
+    assert '{"total":9.99}' in cli("messages", "show", message_id).out
+    assert cli("messages", "show", message_id, "--json").record["message"]["result"] == {
+        "total": 9.99
+    }
+    assert cli("result", message_id).out == '{"total":9.99}\n'
+
+
 def test_messages_are_changed_by_hand(cli, api: Api):
     queue = api.make_queue()
     one, two = api.send(queue), api.send(queue)

@@ -83,6 +83,8 @@ def prepare(api: Api, operation: str) -> dict[str, str]:
     [route] = ok(api.call("PUT", "/v1/routes", {"rules": rules}))["routes"]
     variables["CIRCUIT"] = route["circuit"]
     ok(api.call("POST", f"/v1/circuits/{route['circuit']}/open"))
+    if operation != "sendSignal":
+        ok(api.call("POST", "/v1/signals/orders.17.approved", {}))
     api.send("mail")
     variables["RECEIPT"] = api.claim_one("mail")["receipt"]
     if operation in ("redriveMessage", "redriveQueue"):

@@ -245,3 +245,29 @@ def test_recurring_work_of_others_is_neither_seen_nor_changed(
         body = {"queue": queue, "every_ms": 3_600_000}
         assert_refused(mailer.call("PUT", f"/v1/recurring/{name}", body), 403, "forbidden")
     assert admin.get("/v1/recurring/bank-nightly")["queue"] == theirs
+
+
+def test_signals_and_steps_of_others_are_inaccessible(
+    admin: Api, mailer: Api, ours: str, theirs: str
+) -> None:
+    """The queue patterns of a key apply to the names of signals, too."""
+    message_id = admin.send(theirs)
+    foreign = f"/v1/leases/{admin.claim_one(theirs)['receipt']}"
+    mailer.send(ours)
+    own = f"/v1/leases/{mailer.claim_one(ours)['receipt']}"
+    step = {"name": "charge", "outcome": 1}
+
+    for method, path, body in (
+        ("POST", f"{foreign}/steps", step),
+        ("GET", f"{foreign}/steps", None),
+        ("POST", f"{foreign}/waits", {"signal": "mail.approved"}),
+        ("GET", f"/v1/messages/{message_id}/steps", None),
+        ("POST", f"{own}/waits", {"signal": "bank.approved"}),
+        ("POST", "/v1/signals/bank.approved", {}),
+        ("GET", "/v1/signals/bank.approved", None),
+    ):
+        assert_refused(mailer.call(method, path, body), 403, "forbidden")
+
+    ok(mailer.call("POST", f"{own}/steps", step))
+    ok(mailer.call("POST", f"{own}/waits", {"signal": "mail.approved"}))
+    assert ok(mailer.call("POST", "/v1/signals/mail.approved", {}))["ended_waits"] == 1

@@ -22,6 +22,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "http-api.md"
 NEVER_SENT = {
     *("conflict", "store_refused", "transaction_busy"),
     *("fleets_refused", "default_profile_missing", "source_unknown"),
+    "job_failed",  # raised by the client
     *("queue_unknown", "source_unavailable", "replicas_unavailable"),
     "lake_refused",
 }

@@ -54,6 +54,23 @@ def test_batches_are_sent_claimed_and_finished(clients: list[Api]) -> None:
     assert codes == [None] * COUNT + ["lease_lost"] * COUNT
 
 
+def test_a_result_given_at_one_front_is_waited_for_at_others(
+    clients: list[Api], in_background: InBackground
+) -> None:
+    queue = clients[0].make_queue()
+    ids = [clients[0].send(queue, n) for n in range(len(clients))]
+    waiting = [
+        in_background(partial(client.get, f"/v1/messages/{one}/result", wait_ms=LONG_MS))
+        for client, one in zip(clients, ids, strict=True)
+    ]
+
+    each = cycle(reversed(clients))
+    for message in clients[0].claim(queue, limit=len(ids)):
+        ok(next(each).act(message["receipt"], "complete", result={"n": message["body"]}))
+
+    assert [one.result(SOON_S)["result"] for one in waiting] == [{"n": n} for n in range(len(ids))]
+
+
 def test_a_claim_completes_other_messages_first(clients: list[Api]) -> None:
     first, second, *_ = clients
     queue = first.make_queue()
@@ -69,6 +86,29 @@ def test_a_claim_completes_other_messages_first(clients: list[Api]) -> None:
         None,
         "lease_lost",
     ]
+
+
+def test_steps_waits_and_signals_go_through_any_front(clients: list[Api]) -> None:
+    queue, name = clients[0].make_queue(), a_name("approved")
+    each = cycle(clients)
+    for _ in range(FRONTS):  # each front has some of the clients
+        next(each).send(queue)
+    for claimed in clients[0].claim(queue, limit=FRONTS):
+        lease = f"/v1/leases/{claimed['receipt']}"
+        ok(next(each).call("POST", f"{lease}/steps", {"name": "charge", "outcome": 1}))
+        ok(next(each).call("POST", f"{lease}/waits", {"signal": name}))
+        snoozed = next(each).act(claimed["receipt"], "snooze", delay_ms=60_000, signal=name)
+        assert ok(snoozed)["state"] == "waiting"
+
+    sent = ok(next(each).call("POST", f"/v1/signals/{name}", {"body": 17}))
+
+    assert sent["ended_waits"] == FRONTS
+    again = next(each).claim(queue, limit=FRONTS, wait_ms=LONG_MS)
+    assert len(again) == FRONTS
+    for claimed in again:
+        steps = next(each).get(f"/v1/leases/{claimed['receipt']}/steps")["steps"]
+        assert [step["outcome"] for step in steps] == [1, {"body": 17}]
+        ok(next(each).act(claimed["receipt"], "complete"))
 
 
 def test_errors_of_the_store_keep_their_codes(clients: list[Api]) -> None:

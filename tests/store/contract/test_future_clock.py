@@ -18,8 +18,9 @@ from penstock.domain.fact import FactFilter
 from penstock.domain.lake.progress import ArchiveSource, Mark
 from penstock.domain.limits import DAY, DEFAULT_LIMITS, HOUR, MINUTE, SECOND
 from penstock.domain.message.claim_key import KEPT_MS
-from penstock.domain.message.lease import Verb
+from penstock.domain.message.lease import Lease, Verb
 from penstock.domain.message.lifecycle import State
+from penstock.domain.message.step import Signal
 from penstock.domain.queue.minute_counters import MinuteCounters
 from penstock.domain.queue.queue import Queue
 from penstock.domain.queue.rate import Rate
@@ -215,6 +216,27 @@ def test_a_repeatable_claim_is_forgotten_in_time(ahead: StoreDriver, mail: Queue
     assert forget() == 0
     ahead.clock.advance(ms=KEPT_MS)
     assert forget() == 1
+
+
+def test_durable_sleeps_waits_and_signals_continue(ahead: StoreDriver, mail: Queue) -> None:
+    ahead.send(mail)
+    [held] = ahead.claim(mail)
+    lease, wrote_at = Lease.of(held), ahead.now
+    ahead.write(lambda s: s.steps.record(lease, "sleep", '{"sleep_ms":1000}', now=wrote_at))
+    ahead.write(lambda s: s.signals.wait(lease, "a", "a", until_at=wrote_at + HOUR, now=wrote_at))
+    ahead.write(lambda s: s.signals.send(Signal("b", "1", wrote_at, wrote_at + DAY)))
+
+    correct(ahead)
+
+    now = ahead.now
+    steps, _ = ahead.read(
+        lambda s: s.steps.page(held.message_no, after_no=0, limit=1, max_bytes=100)
+    )
+    [wait] = ahead.read(lambda s: s.signals.waits_of(held.message_no))
+    kept = ahead.read(lambda s: s.signals.find("b", now=now))
+    assert [step.at for step in steps] == [now]
+    assert (wait.at, wait.until_at) == (now, now + HOUR)
+    assert kept == Signal("b", "1", now, now + DAY)
 
 
 def test_a_time_limit_counts_from_the_claim(ahead: StoreDriver, mail: Queue) -> None:

@@ -145,7 +145,7 @@ def test_a_later_migration_is_applied_to_a_store_that_has_the_rest(connect, monk
     db = connect()
     migrations.apply(db, now=NOON)
     shipped = migrations.shipped(backend)
-    later = Migration(len(shipped) + 1, "later", "CREATE TABLE later (n INTEGER);")
+    later = Migration(shipped[-1].number + 1, "later", "CREATE TABLE later (n INTEGER);")
     monkeypatch.setattr(migrations, "shipped", lambda _: [*shipped, later])
 
     assert pending(db) == [later]

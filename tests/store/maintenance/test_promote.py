@@ -19,6 +19,7 @@ from penstock.domain.message import lease as leases
 from penstock.domain.message.lease import Lease, LeaseAct, Verb
 from penstock.domain.message.lifecycle import State
 from penstock.domain.message.move_task import MoveState
+from penstock.domain.message.step import Signal
 from penstock.domain.queue.queue import DedupUntil
 from penstock.domain.worker import NewWorker
 from penstock.outbound.dice import SystemDice
@@ -82,7 +83,20 @@ def full(path: Path, clock: ManualClock) -> StoreDriver:
         for m in driver.claim(orders, 1):
             driver.complete(m)
         clock.advance(days=1)
+    _suspend_one(driver)
     return driver
+
+
+def _suspend_one(driver: StoreDriver) -> None:
+    """A job with a step that waits for a signal, and a signal that is kept."""
+    durable = driver.queue("durable")
+    driver.send(durable)
+    [held] = driver.claim(durable)
+    lease, now = Lease.of(held), driver.now
+    driver.write(lambda s: s.steps.record(lease, ODD, f'"{ODD.encode().hex()}"', now=now))
+    driver.write(lambda s: s.signals.wait(lease, "go", "wait", until_at=now + DAY, now=now))
+    driver.act(Verb.SNOOZE, held, delay_ms=DAY, signal="go")
+    driver.write(lambda s: s.signals.send(Signal(ODD, "1", now, now + DAY)))
 
 
 @pytest.fixture
@@ -113,7 +127,7 @@ def test_every_row_of_every_table_arrives(promoted, path, postgres_url):
     assert {"message", "queue", "counter", "dedup", "api_key", "meta", "day", "move_task"} <= set(
         tables
     )
-    assert {"worker", "fact"} <= set(tables)
+    assert {"worker", "fact", "step", "signal", "signal_waiter"} <= set(tables)
     assert sum(table.startswith("history_") for table in tables) >= 3
 
 
@@ -140,6 +154,22 @@ def test_workers_and_facts_move_along_and_new_facts_follow_them(promoted, clock)
     assert (worker.name, worker.labels) == ("näme", {"odd": ODD})
     assert [fact.kind for fact in facts] == ["worker_left", "worker_registered"]
     assert facts[0].fact_no > facts[1].fact_no
+
+
+def test_a_suspended_job_continues_in_the_new_store(promoted, clock):
+    old, store = promoted
+    new = StoreDriver(store, clock)
+    [durable] = [queue for queue in old.queues if queue.name == "durable"]
+
+    assert new.write(lambda s: s.signals.send(Signal("go", "2", clock.now(), clock.now())))[2] == 1
+
+    [held] = new.claim(durable)
+    found, _ = new.read(lambda s: s.steps.page(held.message_no, after_no=0, limit=9, max_bytes=DAY))
+    assert [(step.name, step.outcome) for step in found] == [
+        (ODD, f'"{ODD.encode().hex()}"'),
+        ("wait", '{"body":2}'),
+    ]
+    assert new.read(lambda s: s.signals.find(ODD, now=clock.now())) is not None
 
 
 def test_circuits_the_queues_they_hold_and_their_settings_move_along(

@@ -1,9 +1,10 @@
 """A wake-up reaches the other nodes; a lost one costs time only."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from penstock.domain.errors import StoreUnavailable
+from penstock.domain.message.lease import Verb
 from tests.store.driver import WAIT_S
 from tests.store.postgres.helpers import cut_off, until
 
@@ -28,6 +29,27 @@ def test_a_send_wakes_claims_at_another_node_and_at_its_own_once(drivers):
     assert arrived.wait(WAIT_S)
     assert received == [{mail.queue_no: 3}]
     assert here == [{mail.queue_no: 3}]
+
+
+def test_endings_with_a_result_are_heard_at_other_nodes(drivers):
+    heard: list[str] = []
+    arrived = threading.Event()
+    for driver in drivers:
+        assert driver.store.wakeups.is_listening.wait(WAIT_S)
+
+    def hear(ids: Sequence[str]) -> None:
+        heard.extend(ids)
+        arrived.set()
+
+    drivers[1].store.listen_for_endings(hear)
+    mail = drivers[0].queue()
+    drivers[0].send_many(mail, 2)
+    plain, kept = drivers[0].claim(mail, 2)
+    drivers[0].complete(plain)
+    drivers[0].act(Verb.COMPLETE, kept, result="1")
+
+    assert arrived.wait(WAIT_S)
+    assert heard == [kept.id]
 
 
 def test_wake_ups_come_back_after_the_connection_was_cut(drivers, postgres_url):

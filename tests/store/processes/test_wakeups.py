@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.domain.message.lease import Verb
 from penstock.domain.queue.queue import Queue
 from penstock.ports.ticket import Wakeups
 from penstock.store.commit.requests import RequestKind, StoreRequest
@@ -22,6 +23,7 @@ from tests.clocks import ManualClock
 from tests.factories import a_new_message
 from tests.store.driver import StoreDriver
 from tests.store.processes.peer import Peer
+from tests.support.waiting import eventually
 
 WAIT_S = 30
 
@@ -69,6 +71,22 @@ def test_a_claim_that_waits_in_one_process_gets_what_another_sends(start: Start)
     sent = sending.ask("send")
 
     assert waiting.answer() == sent
+
+
+@pytest.mark.usefixtures("no_looks")
+def test_endings_with_a_result_are_heard_in_other_processes(open_another: Another) -> None:
+    store, driver = open_another(), StoreDriver(open_another(), ManualClock())
+    heard: list[str] = []
+    store.listen_for_endings(heard.extend)
+    mail = driver.queue()
+
+    def is_heard() -> bool:  # an introduction takes a moment to arrive
+        driver.send(mail)
+        driver.act(Verb.COMPLETE, *driver.claim(mail), result="1")
+        return bool(heard)
+
+    eventually(is_heard)
+    assert heard[0] in driver.sent_ids
 
 
 @pytest.mark.usefixtures("no_looks")

@@ -21,11 +21,12 @@ import msgspec
 from penstock.client.jobs.current import Current, current
 from penstock.client.jobs.json_values import read_model
 from penstock.client.jobs.options import BackoffLike, backoff_of, instant
+from penstock.client.jobs.return_value import ReturnValue
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.lifecycle import EXHAUSTED
 from penstock.domain.message.notification import RetrySchedule, planned_at
-from penstock.domain.message.outcome import Bury, HandlerOutcome, Retry
+from penstock.domain.message.outcome import Bury, HandlerOutcome, Retry, suspension_of
 from penstock.domain.message.retry import Backoff
 from penstock.ports.clock import Clock
 from penstock.worker.error_text import error_text
@@ -59,6 +60,8 @@ class QueueListener:
     ) -> None:
         self.kind = function.__name__
         self.function = function
+        self.keeps_result = False
+        self.write_result = ReturnValue(function, self.kind, "drop").write
         self.kinds = tuple(kinds)
         self._takes_about = _takes_about(function)
         self._about = about
@@ -124,6 +127,8 @@ class QueueListener:
         except (HandlerOutcome, asyncio.CancelledError, GeneratorExit, JobCancelled):
             raise
         except BaseException as error:
+            if suspension_of(error) is not None:
+                raise
             self._judge(event, error)
             raise
 

@@ -18,7 +18,7 @@ from typing import Any, get_type_hints
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from penstock.client.jobs.json_values import is_model, read_model, write_model
+from penstock.client.jobs.json_values import read_model, why_not_json, write_model
 from penstock.domain.errors import InvalidRequest
 
 _VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
@@ -60,7 +60,7 @@ class Arguments:
         """The same for arguments by name."""
         decoder = self._prepare()
         for name in self._unchecked:
-            if name in given and not is_json(given[name]):
+            if name in given and not is_plain_json(given[name]):
                 if _has_big_integer(given[name]):
                     raise InvalidRequest(
                         f"job {self._kind!r}: argument {name!r} is {given[name]!r}: integers must "
@@ -139,13 +139,10 @@ class Arguments:
                 hint = list[hint]  # type: ignore[valid-type]
             case Parameter.VAR_KEYWORD:
                 hint = dict[str, hint]  # type: ignore[valid-type]
-        try:
-            reason = unfit(msgspec.inspect.type_info(hint))
-        except (TypeError, ValueError) as error:
-            reason = str(error)
-        if reason is not None:
+        unfit = why_not_json(hint)
+        if unfit is not None:
             raise InvalidRequest(
-                f"job {self._kind!r}: parameter {name!r} cannot be stored as JSON: {reason}"
+                f"job {self._kind!r}: parameter {name!r} cannot be stored as JSON: {unfit}"
             )
         return hint
 
@@ -170,7 +167,7 @@ def _is_unchecked(name: str, hints: Mapping[str, Any]) -> bool:
     return hints.get(name, Any) in (Any, object)
 
 
-def is_json(value: object) -> bool:
+def is_plain_json(value: object) -> bool:
     """Whether it survives JSON unchanged (a tuple may become a list)."""
     match value:
         case None | bool() | str():
@@ -180,9 +177,9 @@ def is_json(value: object) -> bool:
         case float():
             return math.isfinite(value)
         case list() | tuple():
-            return all(is_json(inner) for inner in value)
+            return all(is_plain_json(inner) for inner in value)
         case dict():
-            return all(type(key) is str and is_json(inner) for key, inner in value.items())
+            return all(type(key) is str and is_plain_json(inner) for key, inner in value.items())
     return False
 
 
@@ -195,22 +192,6 @@ def _has_big_integer(value: object) -> bool:
         case dict():
             return any(map(_has_big_integer, value.values()))
     return False
-
-
-def unfit(info: Any, seen: set[int] | None = None) -> str | None:
-    """Why a type, or one inside it, cannot be JSON; None if it can."""
-    seen = set() if seen is None else seen
-    if id(info) in seen:  # types may be recursive
-        return None
-    seen.add(id(info))
-    if isinstance(info, msgspec.inspect.CustomType):
-        return None if is_model(info.cls) else f"{info.cls!r} is not known to msgspec"
-    if isinstance(info, msgspec.inspect.RawType | msgspec.inspect.ExtType):
-        return f"{type(info).__name__} is not for arguments"
-    inside = [getattr(info, name, None) for name in ("type", "item_type", "key_type", "value_type")]
-    for name in ("types", "item_types", "fields"):
-        inside += getattr(info, name, ())
-    return next(filter(None, (unfit(i, seen) for i in inside if i is not None)), None)
 
 
 def describe(error: msgspec.DecodeError) -> str:

@@ -18,11 +18,10 @@ from penstock.client.jobs.arguments import (
     canonical_json,
     describe,
     encode,
-    is_json,
-    unfit,
+    is_plain_json,
 )
 from penstock.client.jobs.item import Item
-from penstock.client.jobs.json_values import read_model
+from penstock.client.jobs.json_values import read_model, why_not_json
 from penstock.domain.errors import InvalidRequest
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -80,7 +79,7 @@ class ChunkArguments(Arguments):
 
     def _write(self, value: object) -> str:
         self._prepare()
-        if self._is_unchecked and not is_json(value):
+        if self._is_unchecked and not is_plain_json(value):
             raise InvalidRequest(
                 f"job {self._kind!r}: {self._name!r} does not name the type of its elements, "
                 f"so it accepts only plain JSON, not {value!r}"
@@ -97,10 +96,7 @@ class ChunkArguments(Arguments):
             hints = get_type_hints(self._function, include_extras=True)
             hint = self._element(hints.get(self._name, Any))
             self._is_unchecked = hint in (Any, object)
-            try:
-                reason = unfit(msgspec.inspect.type_info(hint))
-            except (TypeError, ValueError) as error:
-                reason = str(error)
+            reason = why_not_json(hint)
             if reason is not None:
                 raise InvalidRequest(
                     f"job {self._kind!r}: elements of {self._name!r} cannot be stored as JSON: "

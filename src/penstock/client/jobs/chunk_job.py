@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, TypeVar, overload
 
 from penstock.client.jobs.chunk_arguments import ChunkArguments
@@ -10,23 +10,21 @@ from penstock.client.jobs.item import Item
 from penstock.client.jobs.job import Job
 
 A = TypeVar("A")
-R = TypeVar("R")
-R_co = TypeVar("R_co", covariant=True)
 
 
-class ChunkJob(Job[[A], R_co], Generic[A, R_co]):
+class ChunkJob(Job[[A], Any], Generic[A]):
     """A function decorated with `@app.job(batch=…)`: each enqueued value is a job of its own."""
 
-    def __call__(self, items: Sequence[A]) -> R_co:  # type: ignore[override]
+    def __call__(self, items: Sequence[A]) -> Any:  # type: ignore[override]
         return self._function(items)  # type: ignore[arg-type]
 
     def bind(self, body: str) -> Callable[[], Any]:
         value = self._chunk_arguments.value(body)
         return lambda: value
 
-    def bind_items(self, items: Sequence[Item[Any]]) -> Callable[[], R_co | Awaitable[R_co]]:
+    def bind_items(self, items: Sequence[Item[Any]]) -> Callable[[], Any]:
         given = list(items) if self._chunk_arguments.takes_items else [i.value for i in items]
-        function: Callable[..., R_co] = self._function
+        function: Callable[..., Any] = self._function
         return lambda: function(given)
 
     @property
@@ -37,9 +35,9 @@ class ChunkJob(Job[[A], R_co], Generic[A, R_co]):
 
 class ChunkDecorator(Protocol):
     @overload
-    def __call__(self, function: Callable[[list[Item[A]]], R], /) -> ChunkJob[A, R]: ...
+    def __call__(self, function: Callable[[list[Item[A]]], Any], /) -> ChunkJob[A]: ...
     @overload
-    def __call__(self, function: Callable[[list[A]], R], /) -> ChunkJob[A, R]: ...
+    def __call__(self, function: Callable[[list[A]], Any], /) -> ChunkJob[A]: ...
 
 
 def job_class(batch: object) -> type[Job[..., Any]]:

@@ -8,8 +8,10 @@ from contextvars import ContextVar
 from datetime import datetime
 
 import msgspec
+from msgspec import UNSET
 
 from penstock.client.backend import Backend
+from penstock.client.jobs.durable import DurableSteps
 from penstock.domain.datetimes import moment_of
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest
@@ -25,6 +27,14 @@ class Current:
         self._backend = backend
         self._is_completed = False
         self.result: object = None
+
+    @property
+    def steps(self) -> DurableSteps:
+        """Its durable steps; `using(tx=…)` records them in a transaction of the caller."""
+        found: DurableSteps | None = vars(self).get("_steps")
+        if found is None:  # set at once: threads of a handler share it
+            found = vars(self).setdefault("_steps", DurableSteps(self._job, self._backend))
+        return found
 
     @property
     def id(self) -> str:
@@ -105,14 +115,23 @@ class Current:
         """Extend the lease; the worker does so by itself.  Raises LeaseLost."""
         self._job.extend(lease_ms=None if lease is None else as_ms("lease", lease))
 
-    def complete(self, *, tx: object) -> None:
-        """Complete the job if the caller's own transaction commits; raises LeaseLost."""
-        self._backend().complete(self._job.receipt, tx=tx)
+    def complete(self, *, tx: object, result: object = UNSET) -> None:
+        """Complete the job if the caller's own transaction commits; raises LeaseLost.
+
+        `result`: what the job returns; what its function returns afterwards is dropped.
+        """
+        text = self._encoded(result)
+        self._backend().complete(self._job.receipt, tx=tx, result=text)
         self._is_completed = True
 
-    async def complete_async(self, *, tx: object) -> None:
-        await self._backend().complete_async(self._job.receipt, tx=tx)
+    async def complete_async(self, *, tx: object, result: object = UNSET) -> None:
+        text = self._encoded(result)
+        await self._backend().complete_async(self._job.receipt, tx=tx, result=text)
         self._is_completed = True
+
+    def _encoded(self, result: object) -> str | None:
+        handler = self._job.handler
+        return None if result is UNSET or handler is None else handler.write_result(result)
 
     def note_result(self, result: object) -> None:
         self.result = result

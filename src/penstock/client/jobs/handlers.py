@@ -24,6 +24,7 @@ from penstock.client.jobs.chunk_job import ChunkJob
 from penstock.client.jobs.current import Current, CurrentJob
 from penstock.client.jobs.item import Item
 from penstock.client.jobs.job import Job
+from penstock.client.jobs.return_value import PLAIN, ReturnValue
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.topic import NODE_QUEUE_SEPARATOR
 from penstock.worker.application import Running
@@ -154,6 +155,10 @@ class JobHandlers:
 
     def find(self, kind: str) -> Job[..., Any] | None:
         return self._jobs.get(kind)
+
+    def returns_of(self, kind: str) -> ReturnValue:
+        job = self._jobs.get(kind)
+        return PLAIN if job is None else job.returns
 
     def listen(self, queue: str, listener: QueueListener) -> None:
         """Handle the messages of a queue, of all or some kinds."""

@@ -6,23 +6,20 @@ import functools
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Generic, ParamSpec, Protocol, TypeVar, Unpack
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, Unpack
 
 import msgspec
 
+from penstock.client.jobs.handle import Enqueued
 from penstock.client.jobs.job_spec import JobSpec
 from penstock.client.jobs.options import JobOptions, ResolvedOptions, Unique
+from penstock.client.jobs.return_value import ReturnValue
 from penstock.domain.duration import Duration
 from penstock.domain.message.draft import Draft
 from penstock.domain.message.retry import Backoff
 
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
-
-
-class Enqueued(msgspec.Struct, frozen=True):
-    id: str
-    is_duplicate: bool = False
 
 
 class JobCall(msgspec.Struct, frozen=True):
@@ -35,13 +32,15 @@ class JobCall(msgspec.Struct, frozen=True):
 class Outbox(Protocol):
     """Where drafts are sent."""
 
-    def put(self, resolved: ResolvedOptions, drafts: Sequence[Draft]) -> list[Enqueued]: ...
+    def put(
+        self, resolved: ResolvedOptions, drafts: Sequence[Draft], returns: ReturnValue
+    ) -> list[Enqueued[Any]]: ...
     async def put_async(
-        self, resolved: ResolvedOptions, drafts: Sequence[Draft]
-    ) -> list[Enqueued]: ...
+        self, resolved: ResolvedOptions, drafts: Sequence[Draft], returns: ReturnValue
+    ) -> list[Enqueued[Any]]: ...
 
 
-class Enqueuing(Generic[P]):
+class Enqueuing(Generic[P, R_co]):
     """All ways to enqueue; each has an async version.  Rejections are raised as PenstockErrors."""
 
     def __init__(self, outbox: Outbox, spec: JobSpec, resolved: ResolvedOptions) -> None:
@@ -49,7 +48,7 @@ class Enqueuing(Generic[P]):
         self._spec = spec
         self._resolved = resolved
 
-    def using(self, **options: Unpack[JobOptions]) -> Enqueuing[P]:
+    def using(self, **options: Unpack[JobOptions]) -> Enqueuing[P, R_co]:
         """Return the same job with other options."""
         return Enqueuing(self._outbox, self._spec, self._resolved.merged(options))
 
@@ -57,52 +56,54 @@ class Enqueuing(Generic[P]):
         """Arguments for `enqueue_many`."""
         return JobCall(args, kwargs)
 
-    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
+    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Enqueued[R_co]:
         """Enqueue one job; returns when it is on disk."""
         return self._put(self._resolved, args, kwargs)
 
-    def enqueue_in(self, delay: Duration, /, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
+    def enqueue_in(self, delay: Duration, /, *args: P.args, **kwargs: P.kwargs) -> Enqueued[R_co]:
         return self._put(self._resolved.merged({"delay": delay}), args, kwargs)
 
-    def enqueue_at(self, due_at: datetime, /, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
+    def enqueue_at(self, due_at: datetime, /, *args: P.args, **kwargs: P.kwargs) -> Enqueued[R_co]:
         return self._put(self._resolved.merged({"due_at": due_at}), args, kwargs)
 
-    def enqueue_many(self, calls: Iterable[JobCall | Mapping[str, object]]) -> list[Enqueued]:
+    def enqueue_many(self, calls: Iterable[JobCall | Mapping[str, object]]) -> list[Enqueued[R_co]]:
         """Enqueue with one transaction per batch; arguments by `args(…)`, or by name.
 
         All are checked before the first is sent.
         """
-        return self._outbox.put(self._resolved, self._drafts(calls))
+        return self._outbox.put(self._resolved, self._drafts(calls), self._spec.returns)
 
-    async def enqueue_async(self, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
+    async def enqueue_async(self, *args: P.args, **kwargs: P.kwargs) -> Enqueued[R_co]:
         return await self._put_async(self._resolved, args, kwargs)
 
     async def enqueue_in_async(
         self, delay: Duration, /, *args: P.args, **kwargs: P.kwargs
-    ) -> Enqueued:
+    ) -> Enqueued[R_co]:
         return await self._put_async(self._resolved.merged({"delay": delay}), args, kwargs)
 
     async def enqueue_at_async(
         self, due_at: datetime, /, *args: P.args, **kwargs: P.kwargs
-    ) -> Enqueued:
+    ) -> Enqueued[R_co]:
         return await self._put_async(self._resolved.merged({"due_at": due_at}), args, kwargs)
 
     async def enqueue_many_async(
         self, calls: Iterable[JobCall | Mapping[str, object]]
-    ) -> list[Enqueued]:
-        return await self._outbox.put_async(self._resolved, self._drafts(calls))
+    ) -> list[Enqueued[R_co]]:
+        return await self._outbox.put_async(self._resolved, self._drafts(calls), self._spec.returns)
 
     def _put(
         self, resolved: ResolvedOptions, args: tuple[object, ...], kwargs: Mapping[str, object]
-    ) -> Enqueued:
+    ) -> Enqueued[R_co]:
         body = self._spec.arguments.write(args, kwargs)
-        return self._outbox.put(resolved, [self._spec.draft(resolved, body)])[0]
+        draft = self._spec.draft(resolved, body)
+        return self._outbox.put(resolved, [draft], self._spec.returns)[0]
 
     async def _put_async(
         self, resolved: ResolvedOptions, args: tuple[object, ...], kwargs: Mapping[str, object]
-    ) -> Enqueued:
+    ) -> Enqueued[R_co]:
         body = self._spec.arguments.write(args, kwargs)
-        return (await self._outbox.put_async(resolved, [self._spec.draft(resolved, body)]))[0]
+        draft = self._spec.draft(resolved, body)
+        return (await self._outbox.put_async(resolved, [draft], self._spec.returns))[0]
 
     def _drafts(self, calls: Iterable[JobCall | Mapping[str, object]]) -> list[Draft]:
         write, write_named = self._spec.arguments.write, self._spec.arguments.write_named
@@ -113,7 +114,7 @@ class Enqueuing(Generic[P]):
         return [self._spec.draft(self._resolved, body) for body in bodies]
 
 
-class Job(Enqueuing[P], Generic[P, R_co]):
+class Job(Enqueuing[P, R_co], Generic[P, R_co]):
     """A function decorated with `@app.job`; it is also the handler of its kind."""
 
     def __init__(
@@ -151,6 +152,18 @@ class Job(Enqueuing[P], Generic[P, R_co]):
     @property
     def backoff(self) -> Backoff | None:
         return self._spec.backoff
+
+    @property
+    def returns(self) -> ReturnValue:
+        return self._spec.returns
+
+    @property
+    def keeps_result(self) -> bool:
+        return self._spec.returns.is_kept
+
+    def write_result(self, value: object) -> str:
+        """Encode what the function returned; raises InvalidRequest."""
+        return self._spec.returns.write(value)
 
     def named(
         self, arguments: Mapping[str, object], options: JobOptions

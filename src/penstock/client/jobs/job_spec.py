@@ -21,6 +21,7 @@ from penstock.client.jobs.options import (
     key_of,
     unique_of,
 )
+from penstock.client.jobs.return_value import Keeping, ReturnValue
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.draft import Draft
@@ -41,6 +42,7 @@ class JobSettings(RunOptions, total=False):
     expires_in: Duration | None  # cancel it if it is unclaimed by then
     logs: Literal["keep"] | None  # keep what it logs and prints with each attempt
     ignores: Sequence[str]  # removed parameters that queued jobs may still have
+    result: Keeping | None  # what it returns; None: keep it if the annotation names a type for it
 
 
 _RUN = RunOptions.__annotations__.keys()
@@ -52,6 +54,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: str
     arguments: Arguments
+    returns: ReturnValue
     unique: Unique | None = None
     backoff: Backoff | None = None
     batch: Batch | None = None
@@ -75,6 +78,7 @@ def spec_of(function: Callable[..., object], about: JobSettings, batch: object =
     return JobSpec(
         kind=kind,
         arguments=arguments,
+        returns=ReturnValue(function, kind, about.get("result"), is_list=batch is not None),
         unique=unique_of(about.get("unique", False), arguments.names, kind),
         backoff=backoff_of(about.get("backoff")),
         batch=check_batch(batch, kind=kind, timeout_ms=timeout_ms),

@@ -6,31 +6,35 @@ Rejections are raised as PenstockErrors; `tx` is the caller's own transaction.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import msgspec
 from msgspec.structs import replace
 
-from penstock.api import manual_acts, messages, overview, queues
+from penstock.api import history, manual_acts, messages, overview, queues
+from penstock.api.history import Result
+from penstock.api.jobs.steps import MessageSteps
 from penstock.api.manual_acts import End, Reschedule
 from penstock.api.messages import Acted, Message
 from penstock.api.overview import Stats
 from penstock.api.queues import Queue, Redrive, Redriven
-from penstock.client.channel import Ask, Channel, Flow, Pause, run, run_async
-from penstock.client.jobs.job import Enqueued
-from penstock.client.jobs.job_listing import ENDED, JobCounts, JobPage, list_jobs
+from penstock.client.channel import Ask, Channel, Flow, run, run_async
+from penstock.client.jobs.ends import value_of, wait_for_end
+from penstock.client.jobs.handle import Enqueued
+from penstock.client.jobs.job_listing import JobCounts, JobPage, list_jobs
 from penstock.client.jobs.options import instant
+from penstock.client.jobs.return_value import PLAIN, ReturnValue
+from penstock.client.resources.steps import steps_of
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest, QueueNotFound
 from penstock.domain.message.lifecycle import State
 from penstock.services.queues import CHUNK
+from penstock.wiring.broker import steady_clock
 
 if TYPE_CHECKING:
     from penstock.client.app import Penstock
 
-AnyJob = str | Enqueued  # an id, or the result of `enqueue`
-_FIRST_PAUSE_S = 0.05
-_LONGEST_PAUSE_S = 1.0
+AnyJob = str | Enqueued[Any]  # an id, or the handle that `enqueue` returned
 
 
 class JobListOptions(TypedDict, total=False):
@@ -56,6 +60,13 @@ class Jobs:
 
     async def get_async(self, job: AnyJob) -> Message:
         return await self._channel.request_async(messages.GET, id=_id_of(job))
+
+    def steps(self, job: AnyJob) -> MessageSteps:
+        """Return the durable steps of a job, and the signals that it waits for."""
+        return run(self._channel, steps_of(_id_of(job)))
+
+    async def steps_async(self, job: AnyJob) -> MessageSteps:
+        return await run_async(self._channel, steps_of(_id_of(job)))
 
     def list(self, **wanted: Unpack[JobListOptions]) -> JobPage:
         """Return a page of jobs; without a state, those that have not ended and the dead ones.
@@ -135,11 +146,8 @@ class Jobs:
         return await run_async(self._channel, _redrive(job, queue))
 
     def wait(self, job: AnyJob, *, timeout: Duration | None = None) -> Message:
-        """Wait until a job is done, dead or cancelled (see its `state`).  Raises TimeoutError.
-
-        Polls after 50 ms, then at growing intervals of at most a second.
-        """
-        return run(self._channel, _wait(_id_of(job), timeout))
+        """Wait until a job is done, dead or cancelled (see its `state`).  Raises TimeoutError."""
+        return run(self._channel, self._wait(_id_of(job), timeout))
 
     async def wait_async(
         self,
@@ -147,7 +155,43 @@ class Jobs:
         *,
         timeout: Duration | None = None,  # noqa: ASYNC109 (the twin of `wait`)
     ) -> Message:
-        return await run_async(self._channel, _wait(_id_of(job), timeout))
+        channel = (await self._app.backend_for_async(None)).channel
+        return await run_async(channel, self._wait(_id_of(job), timeout))
+
+    def result(self, job: AnyJob, *, timeout: Duration | None = None) -> Any:
+        """Wait until a job is done, and return what its function returned.
+
+        Of a job that is named by its id: as plain JSON values.  Returns None if the result is not
+        kept.  Raises JobFailed if the job is dead or was cancelled, and TimeoutError.
+        """
+        found = run(self._channel, self._end(_id_of(job), timeout))
+        return value_of(found, _returns_of(job))
+
+    async def result_async(
+        self,
+        job: AnyJob,
+        *,
+        timeout: Duration | None = None,  # noqa: ASYNC109 (the twin of `result`)
+    ) -> Any:
+        channel = (await self._app.backend_for_async(None)).channel
+        found = await run_async(channel, self._end(_id_of(job), timeout))
+        return value_of(found, _returns_of(job))
+
+    def state(self, job: AnyJob) -> State:
+        """Its state now; DEAD also while it is in a dead-letter queue."""
+        return self._channel.request(history.RESULT, id=_id_of(job)).state
+
+    async def state_async(self, job: AnyJob) -> State:
+        channel = (await self._app.backend_for_async(None)).channel
+        return (await channel.request_async(history.RESULT, id=_id_of(job))).state
+
+    def _end(self, job_id: str, timeout: Duration | None) -> Flow[Result]:
+        return wait_for_end(self._app.backend, steady_clock(), job_id, timeout)
+
+    def _wait(self, job_id: str, timeout: Duration | None) -> Flow[Message]:
+        ended = yield from self._end(job_id, timeout)
+        found: Message = yield Ask(messages.GET, {"id": job_id})
+        return replace(found, state=ended.state)  # dead also in a dead-letter queue
 
     @property
     def _channel(self) -> Channel:
@@ -204,24 +248,6 @@ def _redrive(job: AnyJob | None, queue: str | None) -> Flow[int]:
     return total
 
 
-def _wait(job_id: str, timeout: Duration | None) -> Flow[Message]:
-    left_s = None if timeout is None else as_ms("timeout", timeout) / 1000
-    pause_s = _FIRST_PAUSE_S
-    while True:
-        found: Message = yield Ask(messages.GET, {"id": job_id})
-        if found.dead_from is not None:  # it died and was moved to a dead-letter queue
-            return replace(found, state=State.DEAD)
-        if found.state in (*ENDED, State.DEAD):
-            return found
-        if left_s is not None:
-            if left_s <= 0:
-                raise TimeoutError(f"job {job_id} is still {found.state}")
-            pause_s = min(pause_s, left_s)
-            left_s -= pause_s
-        yield Pause(pause_s)
-        pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
-
-
 def _state(given: State | str | None) -> State | None:
     if given is None:
         return None
@@ -230,6 +256,10 @@ def _state(given: State | str | None) -> State | None:
     except ValueError:
         allowed = ", ".join(State)
         raise InvalidRequest(f"state is one of {allowed}, not {given!r}") from None
+
+
+def _returns_of(job: AnyJob) -> ReturnValue:
+    return job.returns if isinstance(job, Enqueued) else PLAIN
 
 
 def _id_of(job: AnyJob) -> str:

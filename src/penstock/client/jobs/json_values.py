@@ -26,6 +26,28 @@ def read_model(kind: Any, value: object) -> Any:
     return kind.model_validate(value)  # msgspec adds the path to its ValueError
 
 
+def why_not_json(hint: Any) -> str | None:
+    """Why a type, or one inside it, cannot be JSON; None if it can."""
+    try:
+        return _unfit(msgspec.inspect.type_info(hint), set())
+    except (TypeError, ValueError) as error:
+        return str(error)
+
+
+def _unfit(info: Any, seen: set[int]) -> str | None:
+    if id(info) in seen:  # types may be recursive
+        return None
+    seen.add(id(info))
+    if isinstance(info, msgspec.inspect.CustomType):
+        return None if is_model(info.cls) else f"{info.cls!r} is not known to msgspec"
+    if isinstance(info, msgspec.inspect.RawType | msgspec.inspect.ExtType):
+        return f"{type(info).__name__} is not for JSON values"
+    inside = [getattr(info, name, None) for name in ("type", "item_type", "key_type", "value_type")]
+    for name in ("types", "item_types", "fields"):
+        inside += getattr(info, name, ())
+    return next(filter(None, (_unfit(i, seen) for i in inside if i is not None)), None)
+
+
 _encoder = msgspec.json.Encoder(enc_hook=write_model)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.draft import Draft
-from penstock.domain.message.outcome import Bury, HandlerOutcome, Retry
+from penstock.domain.message.outcome import Bury, HandlerOutcome, Retry, suspension_of
 from penstock.worker.claimed_job import ClaimedJob
 
 if TYPE_CHECKING:
@@ -121,7 +121,8 @@ def consuming(job: ClaimedJob) -> Iterator[Consuming]:
         try:
             yield Consuming(span)
         except BaseException as error:
-            if not isinstance(error, HandlerOutcome) or isinstance(error, Retry | Bury):
+            is_failure = not isinstance(error, HandlerOutcome) or isinstance(error, Retry | Bury)
+            if is_failure and suspension_of(error) is None:
                 _fail(span, error)
             raise
 

@@ -77,11 +77,13 @@ class LocalBackend(Backend):
         work = self._publication(wanted)
         return await work if tx is None else await work.result_in_async(tx)
 
-    def complete(self, receipt: str, *, tx: object) -> None:
-        _raise_error(self.broker.messages.act_in(tx, [self._completion(receipt)]))
+    def complete(self, receipt: str, *, tx: object, result: str | None = None) -> None:
+        act = self._completion(receipt, result)
+        _raise_error(self.broker.messages.act_in(tx, [act]))
 
-    async def complete_async(self, receipt: str, *, tx: object) -> None:
-        _raise_error(await self.broker.messages.act_in_async(tx, [self._completion(receipt)]))
+    async def complete_async(self, receipt: str, *, tx: object, result: str | None = None) -> None:
+        act = self._completion(receipt, result)
+        _raise_error(await self.broker.messages.act_in_async(tx, [act]))
 
     def source(self) -> JobSource:
         if self._source is None:
@@ -124,9 +126,9 @@ class LocalBackend(Backend):
 
         return write(self.broker.store, do)
 
-    def _completion(self, receipt: str) -> LeaseAct:
+    def _completion(self, receipt: str, result: str | None) -> LeaseAct:
         messages = self.broker.messages
-        return messages.plan(messages.read_receipt(receipt), Verb.COMPLETE)
+        return messages.plan(messages.read_receipt(receipt), Verb.COMPLETE, result=result)
 
     def _results(
         self, queue: str, answers: Sequence[store.Sent | PenstockError]

@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from penstock.api.jobs.attempt_logs import LogPart
-from penstock.api.messages import tags_of
 from penstock.client.channel import Channel
 from penstock.client.claims import DamagedQueues, job_of, log_failed_claim
 from penstock.client.resources.attempt_logs import AttemptLogClient
 from penstock.domain.circuit.circuit import Permitted, Reported
 from penstock.domain.errors import PenstockError, QueueNotFound, StoreDamaged
+from penstock.domain.message.history import tags_of
 from penstock.domain.message.lease import LeaseAct
 from penstock.domain.message.lifecycle import Content, Message
 from penstock.ports.store import Acted
@@ -139,6 +139,8 @@ class LocalSource:
             text=act.text,
             progress=act.progress,
             is_start=act.is_start,
+            result=act.result,
+            signal=act.signal,
         )
 
     def _work(self, queue: str, message: Message, content: Content) -> ClaimedJob:

@@ -57,7 +57,7 @@ class RemoteBackend(Backend):
             topics.put(topic)
             return topics.publish_batch(topic, drafts, node=wanted.node)
 
-    def complete(self, receipt: str, *, tx: object) -> None:
+    def complete(self, receipt: str, *, tx: object, result: str | None = None) -> None:
         raise no_transaction()
 
     def source(self) -> JobSource:

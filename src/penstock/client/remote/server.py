@@ -10,7 +10,7 @@ Rejections are raised as the errors of `penstock.domain.errors`, a missing answe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self, TypeVar, Unpack
 
 import msgspec
@@ -18,6 +18,7 @@ from msgspec import structs
 
 from penstock.api import leases, messages, overview
 from penstock.api.leases import (
+    NO_RESULT,
     ActFields,
     ActOptions,
     ActResult,
@@ -133,18 +134,31 @@ class Remote:
         return claimed.messages
 
     def complete_and_claim(
-        self, queue: str, receipts: Sequence[str], **options: Unpack[ClaimOptions]
+        self,
+        queue: str,
+        receipts: Sequence[str],
+        *,
+        results: Mapping[str, Any] | None = None,
+        **options: Unpack[ClaimOptions],
     ) -> tuple[list[ActResult], list[ClaimedMessage]]:
-        """Complete messages and claim the next ones in one round trip."""
-        wanted = Claim(complete=list(receipts), **options)
+        """Complete messages and claim the next ones in one round trip.
+
+        `results`: results of these messages, by receipt.
+        """
+        wanted = Claim(complete=list(receipts), results=dict(results or {}), **options)
         claimed: _Claimed = self._claim(_CLAIM, queue, wanted)
         return _results_of_parts(claimed.completed, Acted), claimed.messages
 
     def complete_and_claim_raw(
-        self, queue: str, receipts: Sequence[str], **options: Unpack[ClaimOptions]
+        self,
+        queue: str,
+        receipts: Sequence[str],
+        *,
+        results: Mapping[str, Any] | None = None,
+        **options: Unpack[ClaimOptions],
     ) -> tuple[list[ActResult], list[RawMessage]]:
         """The same for workers: bodies stay undecoded."""
-        wanted = Claim(complete=list(receipts), **options)
+        wanted = Claim(complete=list(receipts), results=dict(results or {}), **options)
         claimed: _RawClaimed = self._claim(_CLAIM_RAW, queue, wanted)
         return _results_of_parts(claimed.completed, Acted), claimed.messages
 
@@ -159,9 +173,14 @@ class Remote:
         """Apply any act to a lease; raises LeaseLost if it is not held any more."""
         return self._exchange(leases.ACTS[verb], {"receipt": receipt}, ActFields(**options))
 
-    def complete(self, receipt: str, *, is_late_ok: bool | None = None) -> Acted:
-        """Complete a message; with `is_late_ok` also after its lease expired, until reclaimed."""
-        return self.act(receipt, Verb.COMPLETE, is_late_ok=is_late_ok)
+    def complete(
+        self, receipt: str, *, is_late_ok: bool | None = None, result: Any = NO_RESULT
+    ) -> Acted:
+        """Complete a message; with `is_late_ok` also after its lease expired, until reclaimed.
+
+        `result`: any JSON value, kept with the history of the message.
+        """
+        return self.act(receipt, Verb.COMPLETE, is_late_ok=is_late_ok, result=result)
 
     def fail(
         self, receipt: str, *, error: str | None = None, retry_in_ms: int | None = None

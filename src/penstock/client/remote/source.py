@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from penstock.api.jobs.attempt_logs import LogPart
-from penstock.api.leases import FIELDS_OF, ActResult, BatchAct
+from penstock.api.leases import FIELDS_OF, NO_RESULT, ActResult, BatchAct
 from penstock.client.claims import DamagedQueues, job_of, log_failed_claim
 from penstock.client.remote.server import RawMessage, Remote
 from penstock.client.remote.waiting import IdleWorker, LongPolls
@@ -59,6 +59,7 @@ class RemoteSource:
                 results, messages = self._remote.complete_and_claim_raw(
                     queue,
                     acts.receipts(places),
+                    results=acts.results(places),
                     limit=limit - len(found),
                     wait_ms=0,
                     lease_ms=lease_ms,
@@ -142,6 +143,7 @@ def _work(message: RawMessage) -> ClaimedJob:
 
 
 MAX_ACTS = 250  # per request: the server limits their number and size
+_MAX_RESULT_CHARS = 1024 * 1024
 
 
 class RemoteActs:
@@ -158,13 +160,24 @@ class RemoteActs:
         found: dict[str, list[int]] = {}
         for place, act in enumerate(self._acts):
             if act.verb is Verb.COMPLETE and act.queue is not None and act.queue in queues:
-                places = found.setdefault(act.queue, [])
-                if len(places) < MAX_ACTS:
-                    places.append(place)
-        return found
+                found.setdefault(act.queue, []).append(place)
+        return {queue: self._portion(places) for queue, places in found.items()}
 
     def receipts(self, places: Sequence[int]) -> list[str]:
         return [self._acts[place].receipt for place in places]
+
+    def results(self, places: Sequence[int]) -> dict[str, msgspec.Raw]:
+        acts = [self._acts[place] for place in places]
+        return {act.receipt: _raw(act.result) for act in acts if act.result is not None}
+
+    def _portion(self, places: Sequence[int]) -> list[int]:
+        """The first of these acts, as many as one request takes, but at least one."""
+        chars = 0
+        for count, place in enumerate(places[:MAX_ACTS]):
+            chars += len(self._acts[place].result or "")
+            if count and chars > _MAX_RESULT_CHARS:
+                return list(places[:count])
+        return list(places[:MAX_ACTS])
 
     def answer(self, places: Sequence[int], results: Sequence[ActResult]) -> None:
         for place, result in zip(places, results, strict=True):
@@ -177,8 +190,9 @@ class RemoteActs:
             for place in range(len(self._acts))
             if place not in later and place not in self._answers
         ]
-        for start in range(0, len(places), MAX_ACTS):
-            some = places[start : start + MAX_ACTS]
+        while places:
+            some = self._portion(places)
+            places = places[len(some) :]
             try:
                 results = self._remote.act_batch([_record(self._acts[place]) for place in some])
             except (PenstockError, OSError) as error:
@@ -197,7 +211,7 @@ class RemoteActs:
 
 
 def _record(act: JobAct) -> BatchAct:
-    progress = None if act.progress is None else msgspec.Raw(act.progress.encode())
+    progress = None if act.progress is None else _raw(act.progress)
     values: dict[str, Any] = {
         "error": act.text,
         "reason": act.text,
@@ -206,6 +220,13 @@ def _record(act: JobAct) -> BatchAct:
         "lease_ms": act.delay_ms,
         "is_start": act.is_start or None,
         "progress": progress,
+        "signal": act.signal,
     }
     fields = {name: values.get(name) for name in FIELDS_OF[act.verb]}
+    if act.verb is Verb.COMPLETE:
+        fields["result"] = NO_RESULT if act.result is None else _raw(act.result)
     return BatchAct(act.receipt, act.verb, **fields)
+
+
+def _raw(text: str) -> msgspec.Raw:
+    return msgspec.Raw(text.encode())

@@ -6,17 +6,20 @@ cannot know whether it was executed.  `Unreachable.was_sent` says so, and the ca
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import select
 import ssl
 from collections import deque
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
+from penstock.api.history import Wait
 from penstock.api.operation import Operation, QueryRecord, RequestRecord
 from penstock.client.channel import Ask, Body, Channel
 from penstock.client.errors import Unreachable, no_transaction, refusal
@@ -25,6 +28,8 @@ from penstock.settings.store_url import quoted_url
 
 _BROKEN = (http.client.HTTPException, OSError)
 _MAX_IDLE = 32
+_WAIT_THREADS = 64
+_ROUND_MS = 10_000  # within this time, each of many waits for results has its turn
 
 
 A = TypeVar("A")
@@ -68,11 +73,35 @@ class Transport(Channel):
         if key:
             self._headers["Authorization"] = f"Bearer {key}"
         self._idle: deque[http.client.HTTPConnection] = deque()
+        self._waits = ThreadPoolExecutor(_WAIT_THREADS, "penstock-waiting")
+        self._waiting = 0
 
     def ask(self, ask: Ask, tx: object = None) -> Any:
         if tx is not None:
             raise no_transaction()
-        return self.exchange(ask.operation, ask.path, ask.body, ask.query, only_new=ask.only_new)
+        wait_s = ask.query.wait_ms / 1000 if isinstance(ask.query, Wait) else 0.0
+        return self.exchange(
+            ask.operation, ask.path, ask.body, ask.query, only_new=ask.only_new, wait_s=wait_s
+        )
+
+    async def ask_async(self, ask: Ask, tx: object = None) -> Any:
+        if tx is None and isinstance(ask.query, Wait) and ask.query.wait_ms:
+            return await self._wait_async(ask, ask.query.wait_ms)
+        return await super().ask_async(ask, tx)
+
+    async def _wait_async(self, ask: Ask, wait_ms: int) -> Any:
+        """On threads of their own: waits would occupy those that other requests need.
+
+        With more waits than threads, each request is shorter, so that all of them have their turn.
+        """
+        self._waiting += 1
+        try:
+            share_ms = _ROUND_MS * _WAIT_THREADS // self._waiting
+            query = Wait(wait_ms=min(wait_ms, max(share_ms, 1)))
+            one = msgspec.structs.replace(ask, query=query)
+            return await asyncio.get_running_loop().run_in_executor(self._waits, self.ask, one)
+        finally:
+            self._waiting -= 1
 
     def exchange(
         self,
@@ -133,6 +162,8 @@ class Transport(Channel):
         return answer
 
     def close(self) -> None:
+        waits, self._waits = self._waits, ThreadPoolExecutor(_WAIT_THREADS, "penstock-waiting")
+        waits.shutdown(wait=False, cancel_futures=True)
         while self._idle:
             self._idle.pop().close()
 

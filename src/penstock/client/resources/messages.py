@@ -7,10 +7,13 @@ from datetime import datetime
 from typing import TypedDict, Unpack
 
 from penstock.api import history, manual_acts, messages
-from penstock.api.history import Ending, MessageHistory, SearchHistory
+from penstock.api.history import Ending, MessageHistory, Result, SearchHistory, Wait
+from penstock.api.jobs.steps import MessageSteps
 from penstock.api.manual_acts import Bulk, Buried, Changed, End, Reason, Reschedule, Where
 from penstock.api.messages import Acted, Browse, Message, Page
+from penstock.client.channel import run
 from penstock.client.resources.resource import ResourceClient, items_of
+from penstock.client.resources.steps import steps_of
 from penstock.domain.message.lifecycle import State
 from penstock.domain.message.selection import BulkAct
 
@@ -40,6 +43,14 @@ class MessageClient(ResourceClient):
     def get(self, message_id: str) -> Message:
         """Return a message, live or from history; raises MessageNotFound."""
         return self._request(messages.GET, id=message_id)
+
+    def result(self, message_id: str, *, wait_ms: int = 0) -> Result:
+        """Return what became of a message; waits up to `wait_ms` for its end."""
+        return self._request(history.RESULT, query=Wait(wait_ms=wait_ms), id=message_id)
+
+    def steps(self, message_id: str) -> MessageSteps:
+        """Return its durable steps, and the signals that it waits for."""
+        return run(self._channel, steps_of(message_id))
 
     def browse(
         self,

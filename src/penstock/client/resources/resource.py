@@ -13,6 +13,7 @@ Item = TypeVar("Item")
 
 class ResourceClient:
     def __init__(self, channel: Channel) -> None:
+        self._channel = channel
         self._request = channel.request
 
 

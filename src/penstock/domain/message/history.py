@@ -128,3 +128,7 @@ def check_filter(wanted: HistoryFilter, *, max_limit: int) -> HistoryFilter:
     ):
         raise InvalidRequest("outcome is done, dead or cancelled")
     return wanted
+
+
+def tags_of(message: Message | Ending) -> tuple[str, ...]:
+    return tuple([tag for tag in (message.tag1, message.tag2) if tag is not None])

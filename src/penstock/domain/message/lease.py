@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from penstock.domain.errors import LeaseLost
 from penstock.domain.message import lifecycle
-from penstock.domain.message.lifecycle import Message
+from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.queue.queue import Queue
 
 if TYPE_CHECKING:
@@ -90,6 +90,18 @@ class LeaseAct(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     is_late_ok: bool = False  # complete, extend: accepted until another worker claims the message
     progress: str | None = None  # extend: JSON text, kept until the next attempt
     is_start: bool = False  # extend: the attempt's time is counted from now
+    result: str | None = None  # complete: JSON text, kept with the history
+    signal: str | None = None  # snooze: due as soon as this signal, which it waits for, arrives
+
+
+def held_by(lease: Lease, message: Message | None) -> Message:
+    """The message, if it is leased to this holder; raises LeaseLost."""
+    if message is None:
+        raise LeaseLost
+    is_held = message.state is State.LEASED and message.lease_no == lease.lease_no
+    if not is_held or message.leased_at != lease.leased_at:
+        raise LeaseLost(message.id)
+    return message
 
 
 def as_noticed(act: LeaseAct, message: Message) -> LeaseAct:

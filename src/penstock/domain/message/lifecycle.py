@@ -97,6 +97,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     route: str | None = None  # workers check this circuit before they run the job; claims ignore it
     fair_position: int = NO_POSITION  # in a fair queue; sorts before order_no
     gate: int = NO_GATE  # where groups are limited: ADMITTED or HELD_BACK
+    flow_no: int | None = None  # the flow that it is a member of
 
 
 class Content(msgspec.Struct, frozen=True, gc=False):

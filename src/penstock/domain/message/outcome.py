@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.message.draft import check_delay
 
@@ -40,6 +42,39 @@ class Bury(HandlerOutcome):
     def __init__(self, reason: str | None = None) -> None:
         super().__init__(reason or "buried by its handler")
         self.reason = reason
+
+
+class Suspended(BaseException):
+    """The handler has suspended itself in a durable sleep or wait; the job is snoozed.
+
+    Not an Exception, so that `except Exception` in a handler does not swallow it.
+    """
+
+    def __init__(self, delay_ms: int, *, signal: str | None = None) -> None:
+        super().__init__("suspended" if signal is None else f"waiting for the signal {signal!r}")
+        self.delay_ms = delay_ms
+        self.signal = signal
+
+
+def suspension_of(error: object) -> Suspended | None:
+    """The suspension that ended a handler; a task group wraps it in a group of exceptions."""
+    if isinstance(error, Suspended):
+        return error
+    if not isinstance(error, BaseExceptionGroup):
+        return None
+    found, rest = error.split(Suspended)
+    if found is None or rest is not None:
+        return None
+    # Of several suspended tasks, the one that continues first.
+    return min(_leaves(found), key=lambda one: one.delay_ms)
+
+
+def _leaves(group: BaseExceptionGroup[Suspended]) -> Iterator[Suspended]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error
 
 
 def instance_of(result: object) -> object:

@@ -21,8 +21,8 @@ _INTRODUCTION = """\
 
 One program, `penstock` (also `python -m penstock`), starts a server and talks to one. Commands
 about messages and queues ask a running server (`--server`, `--key`); commands about the store open
-it themselves (`--data`, `--store`). `jobs` and most of `recurring` do either: they ask a server, or
-open the store that `--store` names. This page is generated from `--help`.
+it themselves (`--data`, `--store`). `jobs`, `result` and most of `recurring` do either: they ask a
+server, or open the store that `--store` names. This page is generated from `--help`.
 
 - With `--json` every command prints JSON, one document per line, and nothing else on standard
   output.

@@ -54,7 +54,9 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
             "jobs reschedule": "change the due date of a waiting job",
             "jobs redrive": "retry dead jobs with all their attempts",
             "jobs wait": "wait until a job has ended",
+            "result": "print what a job returned, once it is done",
         },
+        "workers.signals": {"signal": "continue the jobs that wait for a signal"},
     },
     "Queues": {
         "broker.queues": {

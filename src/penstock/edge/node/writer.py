@@ -65,6 +65,7 @@ class WriterServices:
     def __init__(self, broker: Broker) -> None:
         self._health = broker.health
         self._claims = waiting_claims(broker)
+        self._results = broker.waiting_results
         self._node_claims = NodeClaims(self._claims)
         self._parts: dict[int, NodePart] = {}
         app = app_of(broker, routes(broker, self._node_claims))
@@ -107,6 +108,7 @@ class WriterServices:
 
     def close(self) -> None:
         self._claims.close()
+        self._results.close()
 
 
 class NodeClaims:

@@ -103,9 +103,10 @@ async def run(broker: Broker, stop: asyncio.Event, *, on_ready: Callable[[str], 
     on_ready(url_of(settings, port))
     await stop.wait()
 
-    # Accept nothing new, end waiting claims without messages, finish running requests.
+    # Accept nothing new, end waiting claims and waits for results, finish running requests.
     app.is_closing = True
     waiting.close()
+    broker.waiting_results.close()
     workers.drain()
     broker.store.limit_waits(min(CLOSING_WAIT_MS, settings.drain_ms))  # the store may hang
     await server.stop(drain_ms=settings.drain_ms)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -11,6 +11,7 @@ from penstock.domain.errors import InvalidRequest, PenstockError, ShuttingDown, 
 from penstock.domain.message.draft import NewMessage
 from penstock.domain.message.lease import LeaseAct
 from penstock.ports.store import Acted, Sent, Session
+from penstock.store.announcements import Hints
 from penstock.store.callers.async_bridge import AsyncBridge
 from penstock.store.callers.recognition import SQLITE3, async_connection, plain_connection
 from penstock.store.callers.sqlite_caller import CallerSqlite3
@@ -38,8 +39,8 @@ class CallerDatabase(Database, Protocol):
         """
         ...
 
-    def announce(self, woken: Mapping[int, int]) -> None:
-        """Send wake-ups for these queues to other nodes when the caller commits."""
+    def announce(self, hints: Hints) -> None:
+        """Announce them to other nodes when the caller commits."""
         ...
 
 
@@ -95,7 +96,7 @@ class CallerTransactions(ABC):
         self.set_up(session.transaction.partitions)
         [answer] = session.prepare([request], durable=True)
         try:
-            db.announce(session.transaction.woken)
+            db.announce(session.transaction.hints())
         except BaseException:
             db.rollback()
             raise

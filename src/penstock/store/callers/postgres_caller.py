@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from penstock.domain.errors import InvalidRequest, StoreUnavailable
+from penstock.store.announcements import Hints
 from penstock.store.commit.session import SECRET
 from penstock.store.database import DirectDatabase, Row
 from penstock.store.postgres.libpq import ServerError
@@ -116,8 +117,8 @@ class CallerPostgres(DirectDatabase):
         self.post("callers.roll_back")
         self.post("callers.release")
 
-    def announce(self, woken: Mapping[int, int]) -> None:
-        for payload in payloads(NO_NODE, list(woken.items())):
+    def announce(self, hints: Hints) -> None:
+        for payload in payloads(NO_NODE, hints):
             self.post("wakeups.notify", {"payload": payload})
 
     def acquire_write_lock(self, *, wait: bool) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from penstock.domain.errors import InvalidRequest, TransactionBusy
+from penstock.store.announcements import Hints
 from penstock.store.callers.sqlite_write_access import CallerWriteLock
 from penstock.store.database import WriteLockTimeout
 from penstock.store.sqlite.file_header import identity
@@ -85,7 +85,7 @@ class CallerSqlite3(Sqlite3Database):
         finally:
             self._restore_text_factory()
 
-    def announce(self, woken: Mapping[int, int]) -> None:
+    def announce(self, hints: Hints) -> None:
         """Nothing to do: other connections detect the commit themselves."""
 
     def close(self) -> None:

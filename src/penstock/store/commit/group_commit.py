@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 
 from penstock.domain.errors import ShuttingDown
-from penstock.store.commit.lane import Lane, OnWoken
+from penstock.store.commit.lane import Lane, OnCommit
 from penstock.store.commit.outage import StoreOutage
 from penstock.store.commit.requests import Pending, StoreRequest
 from penstock.store.commit.session import SqlSession
@@ -26,7 +26,7 @@ class GroupCommit:
         open_session: Callable[[int], SqlSession],
         *,
         lanes: int,
-        on_woken: OnWoken,
+        on_commit: OnCommit,
         outage: StoreOutage,
         health: NodeHealth,
         stuck_ms: int,
@@ -36,7 +36,7 @@ class GroupCommit:
             Lane(
                 self._waiting,
                 lambda i=i: open_session(i),  # type: ignore[misc]
-                on_woken,
+                on_commit,
                 outage,
                 health=health,
                 stuck_ms=stuck_ms,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -23,6 +23,7 @@ from penstock.domain.errors import (
     StoreUnavailable,
     TransactionBusy,
 )
+from penstock.store.announcements import Hints
 from penstock.store.commit.outage import StoreOutage
 from penstock.store.commit.requests import (
     Pending,
@@ -42,8 +43,8 @@ MAX_PER_BATCH = 5_000  # messages: a commit must not delay the next one for long
 
 _log = logging.getLogger("penstock.store")
 
-OnWoken = Callable[[Mapping[int, int]], None]
-_NO_WAKEUPS: Mapping[int, int] = {}
+OnCommit = Callable[[Hints], None]
+_NO_HINTS = Hints()
 
 
 class PreparedBatch(msgspec.Struct, frozen=True):
@@ -52,7 +53,7 @@ class PreparedBatch(msgspec.Struct, frozen=True):
     session: SqlSession
     batch: list[StoreRequest]
     answers: Sequence[Any]
-    woken: Mapping[int, int]
+    hints: Hints
     loop: asyncio.AbstractEventLoop
     resume: Callable[[], None]
 
@@ -64,7 +65,7 @@ class Lane:
         self,
         waiting: Pending,
         open_session: Callable[[], SqlSession],
-        on_woken: OnWoken,
+        on_commit: OnCommit,
         outage: StoreOutage,
         *,
         health: NodeHealth,
@@ -78,7 +79,7 @@ class Lane:
         self._writes_alone = self._session.db.is_shared
         # A caller's own transaction may block its request: only its own thread can detect that.
         self.callers_may_sync = self._session.db.finds_deadlocks
-        self._on_woken = on_woken
+        self._on_commit = on_commit
         self._busy = threading.Lock()
         self._next_helper = threading.Lock()
         self._work = threading.Semaphore(0)
@@ -169,7 +170,7 @@ class Lane:
             return False
         if is_handed_over:
             self._prepared = PreparedBatch(
-                session, batch, answers, session.transaction.woken, loop, resume
+                session, batch, answers, session.transaction.hints(), loop, resume
             )
             self.is_committing = True
             self.call()
@@ -177,7 +178,7 @@ class Lane:
         self._busy.release()
         if self._waiting:  # requests that did not fit into the batch
             self.call()
-        self._answer(batch, answers, session.transaction.woken)
+        self._answer(batch, answers, session.transaction.hints())
         return True
 
     def close_connections(self, then: Callable[[], None]) -> None:
@@ -247,8 +248,8 @@ class Lane:
             # First, so that the loop prepares the next commit before it writes the answers.
             self._resume(work)
         if answers is not None:
-            woken = work.woken if answers is work.answers else _NO_WAKEUPS
-            self._answer(work.batch, answers, woken)
+            hints = work.hints if answers is work.answers else _NO_HINTS
+            self._answer(work.batch, answers, hints)
 
     def _resume(self, work: PreparedBatch) -> None:
         try:
@@ -268,11 +269,11 @@ class Lane:
         self,
         batch: Sequence[StoreRequest],
         answers: Sequence[Any],
-        woken: Mapping[int, int] = _NO_WAKEUPS,
+        hints: Hints = _NO_HINTS,
     ) -> None:
         try:
-            if woken:
-                self._on_woken(woken)
+            if hints:
+                self._on_commit(hints)
         finally:
             answer_all(batch, answers)
             self._part.moves += 1
@@ -336,7 +337,7 @@ class Lane:
                 return
 
     def _run(self, batch: list[StoreRequest]) -> None:
-        woken = _NO_WAKEUPS
+        hints = _NO_HINTS
         try:
             session = self._ready_session()
             durable = any(request.is_durable for request in batch)
@@ -363,8 +364,8 @@ class Lane:
                 return
             answers = [error if isinstance(error, PenstockError) else internal_error(error)]
         else:
-            woken = session.transaction.woken
-        self._answer(batch, answers, woken)
+            hints = session.transaction.hints()
+        self._answer(batch, answers, hints)
 
     def _fail(self, batch: list[StoreRequest], error: StoreUnavailable) -> list[Any]:
         """The disk or the server failed: nothing was kept, and nothing is retried."""

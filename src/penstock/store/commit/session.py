@@ -24,7 +24,9 @@ from penstock.store.entities.history import SqlHistory, SqlMaintenance
 from penstock.store.entities.moves import SqlMoves
 from penstock.store.entities.overview import SqlMinuteCounters, SqlOverview
 from penstock.store.entities.queues import SqlMessages, SqlQueues
+from penstock.store.entities.results import SqlResults
 from penstock.store.entities.schedules import SqlSchedules
+from penstock.store.entities.steps import SqlSignals, SqlSteps
 from penstock.store.entities.tags import SqlTagged
 from penstock.store.entities.topics import SqlTopics
 from penstock.store.entities.workers import SqlWorkers
@@ -55,6 +57,7 @@ class SqlSession(Session):
         self.messages = SqlMessages(self.transaction, changes, claims)
         self.history = SqlHistory(self.transaction)
         self.attempt_logs = SqlAttemptLogs(self.transaction)
+        self.results = SqlResults(self.transaction)
         self.keys = SqlKeys(self.transaction)
         self.logins = SqlLogins(self.transaction)
         self.moves = SqlMoves(self.transaction, changes)
@@ -68,6 +71,8 @@ class SqlSession(Session):
         self.archive = SqlArchive(self.transaction)
         self.restoring = SqlRestoring(self.transaction)
         self.maintenance = SqlMaintenance(self.transaction, claims)
+        self.steps = SqlSteps(self.transaction)
+        self.signals = SqlSignals(self.transaction, changes, claims)
         self.tagged = SqlTagged(self.transaction, changes, claims)
         self.topics = SqlTopics(self.transaction, changes, self._sends)
         self.minute_counters = SqlMinuteCounters(self.transaction)
@@ -172,13 +177,15 @@ class SqlSession(Session):
         See store/verbs/lock_order.py.  Returns queue and number of each message that a repeated
         claim will return again.
         """
+        acts = [act for request in requests for act in request.acts]
+        if signals := self._acts.signals(acts):
+            self.transaction.lock_signals(signals)
         latest = max(map(_instant_of, requests))
         if latest:
             self.transaction.partitions.ensure(latest // DAY)
         new = [
             n for request in requests if request.kind is RequestKind.SEND for n in request.payload
         ]
-        acts = [act for request in requests for act in request.acts]
         claims = [request.payload for request in requests if request.kind is RequestKind.CLAIM]
         nos = {n.message.queue_no for n in new} | {claim.queue_no for claim in claims}
         if not self._keeps_time:

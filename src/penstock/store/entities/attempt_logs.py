@@ -18,9 +18,9 @@ class SqlAttemptLogs(SqlEntity):
         self._db.run("attempt_logs.add", {**place, "lines": part.lines}, day=day)
         return True
 
-    def of_message(self, message_no: int, *, after: tuple[int, int], limit: int) -> list[LogPart]:
+    def of_message(self, no: int, *, after: tuple[int, int], limit: int) -> list[LogPart]:
         params = {
-            "message_no": message_no,
+            "message_no": no,
             "after_lease_no": after[0],
             "after_seq": after[1],
             "limit": limit,
@@ -29,6 +29,6 @@ class SqlAttemptLogs(SqlEntity):
         asked = [self._db.ask("attempt_logs.of_message", params, day=day) for day in days]
         rows = sorted(row for answer in asked for row in answer.rows())[:limit]
         return [
-            LogPart(message_no=message_no, lease_no=lease_no, seq=seq, lines=lines)
+            LogPart(message_no=no, lease_no=lease_no, seq=seq, lines=lines)
             for lease_no, seq, lines in rows
         ]

@@ -110,6 +110,9 @@ class SqlMaintenance(SqlEntity):
     def forget_claims(self, *, now: int, limit: int) -> int:
         return self._db.run("claim_keys.forget", {"now": now, "limit": limit})
 
+    def forget_signals(self, *, now: int, limit: int) -> int:
+        return self._db.run("signals.forget", {"now": now, "limit": limit})
+
     def forget_shares(self, *, limit: int) -> int:
         return self._positions.forget(limit=limit)
 
@@ -127,6 +130,8 @@ class SqlMaintenance(SqlEntity):
 
     def drop_day(self, day: int, *, now: int) -> None:
         self._transaction.partitions.drop(day, to_day=now // DAY)
+        self._db.run("steps.forget", {"day": day})
+        self._db.run("signals.forget_waits")
 
     def may_prune(self, *, now: int) -> bool:
         rows = self._db.rows("meta.get", {"name": PRUNING})

@@ -28,6 +28,9 @@ _STATEMENTS = (
     "set_back_queues",
     "set_back_dedup",
     "set_back_claim_keys",
+    "set_back_steps",
+    "set_back_signals",
+    "set_back_waits",
     "set_back_rates",
     "set_back_moves",
     "set_back_workers",
@@ -123,6 +126,7 @@ def set_back(session: Session, *, mark: int, now: int, since: int) -> SetBack:
         "since_id": uuid7(since, _OLDEST_DIGITS),
         "no_end": NO_END,
         "kept_ms": KEPT_MS,
+        "day_ms": DAY,
         "probe_ms": PROBE_MS,
         "first_open_day": now // DAY - FINAL_AFTER_DAYS,
     }

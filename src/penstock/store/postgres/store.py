@@ -39,7 +39,7 @@ class PostgresStore(SqlStore):
     def __init__(self, url: PostgresUrl, *, lanes: int, request_timeout_ms: int) -> None:
         health = NodeHealth()
         self.wakeups = PostgresWakeups(
-            lambda: PostgresDatabase(url), on_wakeup=self.wake_listeners, health=health
+            lambda: PostgresDatabase(url), on_wakeup=self.pass_on, health=health
         )
         try:
             super().__init__(

@@ -4,7 +4,7 @@ Wake-ups are sent from here after the commit, not inside the transaction, becaus
 NOTIFY are serialised by one lock.  Only a caller's own transaction sends its own.  If wake-ups fail
 (a proxy that cannot listen, a lost connection), waiting claims poll from time to time.
 
-A payload is the sender's number and pairs `queue_no:count`.
+A payload is the sender's number and a text of hints (store/announcements.py).
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from __future__ import annotations
 import logging
 import select
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from penstock.domain.errors import PenstockError
-from penstock.store.announcements import PAUSE_MS, Announcements, add_pairs, encode
+from penstock.store.announcements import PAUSE_MS, Announcements, Hints, decode, encode
 from penstock.store.database import Collision
 from penstock.store.postgres.connection import PostgresDatabase
 from penstock.supervision.health import NodeHealth
@@ -34,7 +34,7 @@ class PostgresWakeups:
         self,
         open_database: Callable[[], PostgresDatabase],
         *,
-        on_wakeup: Callable[[Mapping[int, int]], None],
+        on_wakeup: Callable[[Hints], None],
         health: NodeHealth,
     ) -> None:
         self._open_database = open_database
@@ -45,10 +45,10 @@ class PostgresWakeups:
         self._thread = SupervisedThread("penstock-wakeups", self._run, health=health)
         self._thread.start()
 
-    def announce(self, woken: Mapping[int, int]) -> None:
+    def announce(self, hints: Hints) -> None:
         """Announce it to other nodes soon, together with later commits up to then."""
         if not self._is_closing.is_set():
-            self._announcements.add(woken)
+            self._announcements.add(hints)
 
     def close(self) -> None:
         """Announce what is pending, and stop."""
@@ -94,25 +94,22 @@ class PostgresWakeups:
             db.abandon()
 
     def _send_announcements(self, db: PostgresDatabase, me: str) -> None:
-        woken = self._announcements.take()
-        if woken:
+        hints = self._announcements.take()
+        if hints:
             db.begin(durable=False)
-            for payload in payloads(me, woken):
+            for payload in payloads(me, hints):
                 db.post("wakeups.notify", {"payload": payload})
             db.commit()
 
     def _receive(self, db: PostgresDatabase, me: str) -> None:
-        woken: dict[int, int] = {}
-        for payload in db.notifications():
-            sender, *pairs = payload.split()
-            if sender != me:
-                add_pairs(woken, pairs)
-        if woken:
-            self._on_wakeup(woken)
+        payloads = (payload.partition(" ") for payload in db.notifications())
+        hints = decode(text for sender, _, text in payloads if sender != me)
+        if hints:
+            self._on_wakeup(hints)
 
 
-def payloads(sender: str, woken: list[tuple[int, int]]) -> Iterator[str]:
-    return (f"{sender} {pairs}" for pairs in encode(woken))
+def payloads(sender: str, hints: Hints) -> Iterator[str]:
+    return (f"{sender} {text}" for text in encode(hints))
 
 
 def _ready(files: list[int], at_most_ms: int | None = None) -> list[int]:

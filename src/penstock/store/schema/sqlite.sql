@@ -145,6 +145,65 @@ CREATE TABLE fair_share (
 
 CREATE INDEX fair_share_by_finish ON fair_share (queue_no, priority, finish_no);
 
+CREATE TABLE flow (
+  flow_no    INTEGER PRIMARY KEY AUTOINCREMENT,
+  id         TEXT    NOT NULL UNIQUE,
+  name       TEXT    NOT NULL,
+  created_at INTEGER NOT NULL,
+  ended_at   INTEGER,
+  is_open    INTEGER NOT NULL DEFAULT 0 CHECK (is_open IN (0, 1)),
+  total      INTEGER NOT NULL DEFAULT 0,
+  remaining  INTEGER NOT NULL DEFAULT 0 CHECK (remaining >= 0),
+  failed     INTEGER NOT NULL DEFAULT 0 CHECK (failed >= 0),
+  outcome    TEXT    CHECK (outcome IN ('done', 'failed', 'cancelled')),
+  day        INTEGER,
+  CHECK ((outcome IS NULL) = (ended_at IS NULL))
+);
+
+CREATE INDEX flow_by_day ON flow (day)
+ WHERE day IS NOT NULL;
+
+CREATE INDEX flow_by_name ON flow (name, created_at, flow_no);
+
+CREATE INDEX flow_by_time ON flow (created_at, flow_no);
+
+CREATE TABLE flow_edge (
+  parent_no INTEGER NOT NULL,
+  child_no  INTEGER NOT NULL,
+  runs_on   TEXT    NOT NULL DEFAULT 'done' CHECK (runs_on IN ('done', 'ended', 'failed')),
+  outcome   TEXT    CHECK (outcome IN ('done', 'failed', 'not_needed')),
+  PRIMARY KEY (parent_no, child_no)
+) WITHOUT ROWID;
+
+CREATE INDEX flow_edge_by_child ON flow_edge (child_no);
+
+CREATE TABLE flow_member (
+  message_no      INTEGER PRIMARY KEY,
+  flow_no         INTEGER NOT NULL,
+  id              TEXT    NOT NULL,
+  name            TEXT,
+  kind            TEXT,
+  queue_no        INTEGER NOT NULL,
+  role            TEXT    NOT NULL DEFAULT 'member'
+                  CHECK (role IN ('member', 'on_success', 'on_failure', 'on_finish')),
+  parents_left    INTEGER NOT NULL DEFAULT 0 CHECK (parents_left >= 0),
+  failures_wanted INTEGER NOT NULL DEFAULT 0,
+  failures_seen   INTEGER NOT NULL DEFAULT 0,
+  delay_ms        INTEGER,
+  due_at          INTEGER,
+  released_at     INTEGER,
+  outcome         TEXT    CHECK (outcome IN ('done', 'failed', 'not_needed')),
+  ended_at        INTEGER,
+  result_day      INTEGER,
+  saved           TEXT,
+  inputs          TEXT,
+  UNIQUE (flow_no, name)
+);
+
+CREATE INDEX flow_member_by_flow ON flow_member (flow_no, message_no);
+
+CREATE INDEX flow_member_by_id ON flow_member (id);
+
 CREATE TABLE login (
   token_hash TEXT    NOT NULL PRIMARY KEY,
   key_id     TEXT    NOT NULL,
@@ -183,7 +242,7 @@ CREATE TABLE message (
   size            INTEGER NOT NULL,
   body_day        INTEGER NOT NULL
 , timeout_ms INTEGER, retries_timeouts INTEGER NOT NULL DEFAULT 0
-      CHECK (retries_timeouts IN (0, 1)), started_at INTEGER, crashes INTEGER NOT NULL DEFAULT 0, dedup_until TEXT CHECK (dedup_until IN ('claimed', 'ended')), progress TEXT, route TEXT, turn INTEGER NOT NULL DEFAULT 0, gate INTEGER NOT NULL DEFAULT 0 CHECK (gate IN (0, 1, 2)));
+      CHECK (retries_timeouts IN (0, 1)), started_at INTEGER, crashes INTEGER NOT NULL DEFAULT 0, dedup_until TEXT CHECK (dedup_until IN ('claimed', 'ended')), progress TEXT, route TEXT, turn INTEGER NOT NULL DEFAULT 0, gate INTEGER NOT NULL DEFAULT 0 CHECK (gate IN (0, 1, 2)), flow_no INTEGER);
 
 CREATE INDEX message_at_rest ON message (queue_no, message_no)
  WHERE state = 'dead';
@@ -335,7 +394,40 @@ CREATE TABLE sequence (
   taken_no INTEGER NOT NULL
 ) WITHOUT ROWID;
 
+CREATE TABLE signal (
+  name     TEXT    NOT NULL PRIMARY KEY,
+  body     TEXT    NOT NULL,
+  at       INTEGER NOT NULL,
+  until_at INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE INDEX signal_by_end ON signal (until_at);
+
+CREATE TABLE signal_waiter (
+  name       TEXT    NOT NULL,
+  message_no INTEGER NOT NULL,
+  step       TEXT    NOT NULL,
+  at         INTEGER NOT NULL,
+  until_at   INTEGER,
+  lease_no   INTEGER,
+  PRIMARY KEY (name, message_no)
+) WITHOUT ROWID;
+
+CREATE INDEX signal_waiter_by_message ON signal_waiter (message_no);
+
 CREATE TABLE sqlite_sequence(name,seq);
+
+CREATE TABLE step (
+  message_no INTEGER NOT NULL,
+  name       TEXT    NOT NULL,
+  step_no    INTEGER NOT NULL CHECK (step_no > 0),
+  outcome    TEXT    NOT NULL,
+  at         INTEGER NOT NULL,
+  day        INTEGER NOT NULL,
+  PRIMARY KEY (message_no, name)
+) WITHOUT ROWID;
+
+CREATE INDEX step_by_day ON step (day);
 
 CREATE TABLE subscription (
   subscription_no INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -11,6 +11,7 @@ from typing import Any, Protocol, cast
 from penstock.domain.errors import PenstockError
 from penstock.ports.store import Session
 from penstock.ports.ticket import Ticket
+from penstock.store.announcements import Hints
 from penstock.store.commit.readers import Readers
 from penstock.store.commit.session import SqlSession
 from penstock.store.damage.damage_map import damaged_pages
@@ -29,9 +30,9 @@ class ServedStore(Protocol):
     """The store that uses this file."""
 
     readers: Readers
-    announce: Callable[[Mapping[int, int]], None] | None  # to other processes
+    announce: Callable[[Hints], None] | None  # to other processes
 
-    def wake_listeners(self, woken: Mapping[int, int]) -> None: ...
+    def pass_on(self, hints: Hints) -> None: ...
     def read(self, what: Callable[[Any], Any]) -> Ticket[Any]: ...
     def write(self, what: Callable[[Any], Any]) -> Ticket[Any]: ...
     def close_connections(self, then: Callable[[], None]) -> None: ...
@@ -58,7 +59,7 @@ class StoreFileAccess:
         self._store = store
         self._wakeups = SqliteWakeups(
             self._path,
-            on_wakeup=store.wake_listeners,
+            on_wakeup=store.pass_on,
             find_ready=self._find_ready,
             on_close_request=self._close_connections,
             health=self._health,

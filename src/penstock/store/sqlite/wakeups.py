@@ -4,8 +4,8 @@ The folder is in the user's runtime or temporary folder, is named after the file
 and is accessible to this user only.  A new process announces itself to the others, so that a commit
 need not list the folder; a process that finds a socket without a reader removes it.
 
-A datagram is one letter and, for wake-ups, pairs `queue_no:count`.  The socket of a process that
-listens for them is named `….listening`.
+A datagram is one letter and, for wake-ups, a text of hints (store/announcements.py).  The socket of
+a process that listens for them is named `….listening`.
 
 An application's own transaction sends no wake-up.  So a process that listens also checks for
 changes a few times a second.
@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from penstock.store.announcements import PAUSE_MS, Announcements, add_pairs, encode
+from penstock.store.announcements import PAUSE_MS, Announcements, Hints, decode, encode
 from penstock.supervision.health import NodeHealth
 from penstock.supervision.threads import SupervisedThread
 
@@ -45,7 +45,7 @@ class SqliteWakeups:
         self,
         path: Path,
         *,
-        on_wakeup: Callable[[Mapping[int, int]], None],
+        on_wakeup: Callable[[Hints], None],
         find_ready: Callable[[], Mapping[int, int]],
         on_close_request: Callable[[], None],
         health: NodeHealth,
@@ -72,11 +72,11 @@ class SqliteWakeups:
         self._thread.start()
         self._introduce()
 
-    def announce(self, woken: Mapping[int, int]) -> None:
+    def announce(self, hints: Hints) -> None:
         """Announce it to other processes soon, together with later commits up to then."""
         self._is_quiet = False
         if self._listeners and not self._is_closing:
-            self._announcements.add(woken)
+            self._announcements.add(hints)
 
     def listen(self) -> None:
         """Receive wake-ups from other processes from now on."""
@@ -135,10 +135,10 @@ class SqliteWakeups:
         if is_quiet or self._looks % _QUIET_CHECKS == 0:
             woken = self._find_ready()
             if woken:
-                self._on_wakeup(woken)
+                self._on_wakeup(Hints(woken))
 
     def _receive(self) -> None:
-        woken: dict[int, int] = {}
+        texts: list[str] = []
         for datagram in self._datagrams():
             match datagram[:1]:
                 case b"h":
@@ -146,10 +146,11 @@ class SqliteWakeups:
                 case b"l":
                     self._on_close_request()
                 case b"w":
-                    add_pairs(woken, datagram[1:].decode().split())
-        if woken:
+                    texts.append(datagram[1:].decode())
+        hints = decode(texts)
+        if hints:
             self._is_quiet = False
-            self._on_wakeup(woken)
+            self._on_wakeup(hints)
 
     def _datagrams(self) -> Iterator[bytes]:
         with suppress(BlockingIOError):
@@ -157,9 +158,9 @@ class SqliteWakeups:
                 yield self._socket.recv(_LONGEST)
 
     def _send_announcements(self) -> None:
-        for pairs in encode(self._announcements.take()):
+        for text in encode(self._announcements.take()):
             for peer in self._listeners:
-                self._send(_WAKE + pairs.encode(), peer)
+                self._send(_WAKE + text.encode(), peer)
 
     def _introduce(self) -> None:
         self._find_listeners()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from penstock.domain.errors import LeaseLost, PenstockError
 from penstock.domain.limits import DAY
 from penstock.domain.message import lease as leases
@@ -103,18 +105,31 @@ class LeaseActs:
             first.setdefault((lease.message_no, lease.lease_no, lease.leased_at), i)
         now = max(acts[i].now for i in places)
         day = self._transaction.partitions.ensure(now // DAY)
-        params = {"held": json_list(sorted(first)), "now": now}
-        done = self._db.rows("messages.complete", params, day=day)
+        has_results = any(acts[i].result is not None for i in first.values())
+        held: Sequence[object] = sorted(first)
+        if has_results:
+            held = [(*fence, acts[i].result) for fence, i in sorted(first.items())]
+        done = self._db.rows(
+            "messages.complete",
+            {"held": json_list(held), "now": now},
+            day=day,
+            result=self._db.text("messages.given_result" if has_results else "messages.no_result"),
+        )
         if not done:
             return
         nos = json_list([row[0] for row in done])
         self._db.post("messages.remove_completed", {"message_nos": nos})
         for row in done:
             answers[first[row[:3]]] = Acted(row[3], State.DONE, now)
+        if has_results:
+            with_result = [row[3] for row in done if acts[first[row[:3]]].result is not None]
+            self._transaction.ended += with_result
+        if self._transaction.watch.is_on:
+            self._transaction.ended_here += [row[3] for row in done]
         self._after_completion(done, now)
-        held = [(row[4], row[5], row[6], row[3]) for row in done if row[6] is not None]
-        if held:
-            release_keys(self._transaction, held)
+        freed = [(row[4], row[5], row[6], row[3]) for row in done if row[6] is not None]
+        if freed:
+            release_keys(self._transaction, freed)
 
     def _after_completion(self, done: list[Row], now: int) -> None:
         transaction = self._transaction
@@ -146,7 +161,7 @@ class LeaseActs:
                 continue
             act = leases.as_noticed(acts[i], before)
             try:
-                after = self._apply(act, before)
+                after = self._apply(self._armed(act, before), before)
             except PenstockError as error:
                 answers[i] = error
                 continue
@@ -157,11 +172,28 @@ class LeaseActs:
                 answers[i] = LeaseLost(after.id)
         self._changes.save()
 
+    def _armed(self, act: LeaseAct, before: Message) -> LeaseAct:
+        """Arm the wait of a snooze; if the wait is over, the message is due at once."""
+        if act.signal is None:
+            return act
+        leases.held_by(act.lease, before)
+        params = {
+            "name": act.signal,
+            "message_no": before.message_no,
+            "lease_no": before.lease_no,
+        }
+        return act if self._db.run("signals.arm", params) else replace(act, delay_ms=0)
+
+    def signals(self, acts: Sequence[LeaseAct]) -> set[str]:
+        """The signals that these acts wait for."""
+        return {act.signal for act in acts if act.signal is not None}
+
     def _apply(self, act: LeaseAct, before: Message) -> Message:
         after = leases.apply(act, before, self._transaction.queue(before.queue_no))
         outcome = OUTCOME_OF.get(act.verb)
         ended = None if outcome is None else attempt(before, outcome, now=act.now, error=act.text)
-        return self._changes.note(before, after, now=act.now, ended_lease=ended)
+        result = act.result if act.verb is Verb.COMPLETE else None
+        return self._changes.note(before, after, now=act.now, ended_lease=ended, result=result)
 
     def _load(self, message_nos: list[int]) -> dict[int, Message]:
         params = {"message_nos": json_list(sorted(set(message_nos)))}

@@ -1,7 +1,7 @@
 """The order in which locks are taken where several nodes write; locks the messages of bulk steps.
 
-    the day's tables → the list of queues → claim keys → rows of queues with limits or fair share
-    → groups → dedup keys → messages → buckets, shares → counters
+    names of signals → the day's tables → the list of queues → claim keys → rows of queues with
+    limits or fair share → groups → dedup keys → messages → buckets, shares → counters
 
 A transaction that waits for a lock holds none that comes later in this order, and takes all locks
 of one kind at once and sorted, which prevents deadlocks.  A bulk step does not know the groups of
@@ -92,6 +92,23 @@ class LockOrder:
         found = message_of(rows[0])
         if seen is not None and _where(found) != _where(seen):
             raise RowsChanged("the message has moved meanwhile")
+        return found
+
+    def lock_by_no(self, message_nos: Sequence[int], *, now: int) -> list[Message]:
+        """Lock messages to be made due, waiting for each; those that have ended are left out."""
+        params = {"message_nos": json_list(sorted(message_nos))}
+        if not self._db.is_shared:
+            return list(map(message_of, self._db.rows("messages.by_no", params)))
+        seen = {
+            m.message_no: m for m in map(message_of, self._db.rows("messages.by_numbers", params))
+        }
+        ends = {no for m in seen.values() for no in (m.queue_no, m.dead_from or m.queue_no)}
+        self._load(ends, now=now)
+        self._transaction.lock_queues(ends)
+        self._transaction.lock_groups(self._groups(list(seen.values()), to=None))
+        found = list(map(message_of, self._db.rows("messages.by_no", params)))
+        if any(_where(m) != _where(seen[m.message_no]) for m in found):
+            raise RowsChanged("messages have moved meanwhile")
         return found
 
     def locks_for(self, message_id: str, *, now: int) -> tuple[set[int], set[Group]]:

@@ -55,13 +55,17 @@ class MessageChanges:
         *,
         now: int,
         ended_lease: Attempt | None = None,
+        result: str | None = None,
     ) -> Message:
-        """Record one change; returns the message as it will be stored (it may have moved)."""
+        """Record one change; returns the message as it will be stored (it may have moved).
+
+        `result`: what a completion returned.
+        """
         self.has_unsaved = True
         if ended_lease is not None:
             self._end_lease(ended_lease)
         if before.state is not State.DEAD and after.state in _ENDS:
-            self._end(after, now)
+            self._end(after, now, result)
         if after.state is State.DEAD and before.state is not State.DEAD:
             after = self._to_dead_letters(after, now)
         if before.dedup_until is not None and frees_key(before, after):
@@ -107,14 +111,16 @@ class MessageChanges:
             if state == State.READY:
                 self._transaction.wake(queue_no)
 
-    def _end(self, ended: Message, now: int) -> None:
+    def _end(self, ended: Message, now: int, result: str | None) -> None:
         m = ended
         row = (
             m.id, m.message_no, m.queue_no, m.state.value, m.reason, m.kind, m.entity_id, m.tag1,
             m.tag2, m.group, m.priority, m.sent_at, m.due_at, m.first_leased_at, m.leased_at, now,
             m.attempts, m.failures, m.lease_no, m.leased_by, m.last_error, m.size, m.body_day,
-            m.route, m.crashes, m.dedup_key if m.dedup_until is DedupUntil.ENDED else None,
+            m.route, m.crashes, m.dedup_key if m.dedup_until is DedupUntil.ENDED else None, result,
+            m.flow_no,
         )  # fmt: skip
+        self._transaction.ended.append(m.id)
         self._endings.setdefault(now // DAY, []).append(row)
         count = self._transaction.count(m.queue_no)
         total = f"{m.state.value}_total"

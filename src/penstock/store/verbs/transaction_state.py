@@ -9,6 +9,7 @@ import msgspec
 from penstock.domain.errors import QueueNotFound
 from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.queue.queue import Counts, DedupUntil, Queue, QueueSettings
+from penstock.store.announcements import Hints
 from penstock.store.database import Database, QueryResult, Row, RowsChanged
 from penstock.store.partitions import Partitions
 
@@ -18,6 +19,12 @@ _BLOCKED_AT = Message.__struct_fields__.index("is_blocked")
 _RETRIES_AT = Message.__struct_fields__.index("retries_timeouts")
 _UNTIL_AT = Message.__struct_fields__.index("dedup_until")
 _settings = msgspec.json.Decoder(QueueSettings)
+
+
+class EndingWatch:
+    """Whether this process waits for messages to end; shared by the connections of a store."""
+
+    is_on = False
 
 
 class TransactionState:
@@ -37,6 +44,11 @@ class TransactionState:
         self._locked_queues: set[int] = set()
         self.is_alone = False  # all other writers are locked out until the commit
         self.woken: dict[int, int] = {}
+        # Ids of messages that ended.  Completions without a result are too many to announce: only
+        # this process hears of them, and only while it waits for messages.
+        self.ended: list[str] = []
+        self.ended_here: list[str] = []
+        self.watch = EndingWatch()
 
     def open(self) -> None:
         """Forget the last transaction, whether it was committed or not."""
@@ -48,6 +60,8 @@ class TransactionState:
         self._locked_queues = set()
         self.is_alone = False
         self.woken = {}
+        self.ended = []
+        self.ended_here = []
         self.partitions.open()
 
     def close(self) -> None:
@@ -74,6 +88,9 @@ class TransactionState:
     def wake(self, queue_no: int, count: int = 1) -> None:
         self.woken[queue_no] = self.woken.get(queue_no, 0) + count
 
+    def hints(self) -> Hints:
+        return Hints(self.woken, self.ended, self.ended_here)
+
     def ask_numbers(self, count: int) -> QueryResult:
         """Request numbers before it is certain how many are needed; read them with `numbers_of`."""
         return self.db.ask("messages.take_numbers", {"count": count})
@@ -81,6 +98,11 @@ class TransactionState:
     def take_numbers(self, count: int) -> Sequence[int]:
         """Unique numbers in ascending order."""
         return numbers_of(self.ask_numbers(count))
+
+    def lock_signals(self, names: Iterable[str]) -> None:
+        """Keep other transactions from sending these signals, or waiting for them."""
+        if self.db.is_shared:
+            self.db.post("signals.lock", {"names": json_list(sorted(names))})
 
     def lock_groups(self, groups: Iterable[tuple[int, str]]) -> None:
         """Keep other transactions from adding or removing messages of these groups."""

@@ -11,7 +11,19 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from penstock import Batch, Cancel, Item, JobCancelled, Penstock, Retry, current
+from penstock import (
+    Batch,
+    Cancel,
+    Item,
+    JobCancelled,
+    Penstock,
+    Retry,
+    current,
+    step,
+    step_sync,
+    wait_event,
+    wait_event_sync,
+)
 
 app = Penstock("sqlite:///data/never-opened.db")  # tests pass the URL
 app.queue("shop", lease="30s")
@@ -32,6 +44,21 @@ def write(file: str, text: str) -> None:
 async def write_async(file: str, text: str) -> None:
     await asyncio.sleep(0)
     note(file, text)
+
+
+@app.job(queue="shop", timeout="1m")
+def fulfil(file: str, signal: str) -> None:
+    """Run in a process of its own, which crashes behind its first step."""
+    step_sync("charge", note, file, "charge")
+    if current().attempts == 1:
+        os.kill(os.getpid(), 9)
+    note(file, f"approved by {wait_event_sync(signal, timeout='1h')}")
+
+
+@app.job(queue="shop")
+async def fulfil_async(file: str, signal: str) -> None:
+    await step("charge", note, file, "charge")
+    note(file, f"approved by {await wait_event(signal, timeout='1h')}")
 
 
 @app.job(queue="shop")

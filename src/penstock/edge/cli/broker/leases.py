@@ -57,7 +57,8 @@ def _act(server: Remote, receipts: list[str], verb: Verb, out: Output | None, **
 
 
 def _command(verb: Verb, fields: str, more: str, *examples: str) -> ServerCommand:
-    flags = RecordFlags(ActFields, fields, forms={"progress": Form("JSON", body_of)})
+    forms = {name: Form("JSON", body_of) for name in ("progress", "result")}
+    flags = RecordFlags(ActFields, fields, forms=forms)
     return ServerCommand(
         lambda server, args, out: _act(server, args.receipt, verb, out, **flags.values(args)),
         argument("RECEIPT", "receipt that the claim printed", nargs="+"),
@@ -85,10 +86,11 @@ COMMANDS = {
     ),
     "complete": _command(
         Verb.COMPLETE,
-        "",
+        "result",
         "They are done and move from the queue to the history. A receipt whose lease is lost is "
         "rejected, and the command exits with code 1.",
         "penstock complete RECEIPT",
+        """penstock complete RECEIPT --result '{"total": 17}'""",
     ),
     "fail": _command(
         Verb.FAIL,

@@ -15,6 +15,7 @@ from penstock.edge.cli.kit.acts_by_id import DUE, REASON, act_command, check_due
 from penstock.edge.cli.kit.command import ServerCommand, argument, flag, limit_flag
 from penstock.edge.cli.kit.output import Output, cut, display, fields_of
 from penstock.edge.cli.kit.record_flags import RecordFlags
+from penstock.edge.cli.kit.step_tables import step_tables
 from penstock.edge.cli.kit.view import View
 
 if TYPE_CHECKING:
@@ -56,11 +57,18 @@ def _show(server: Remote, args: Namespace, out: Output) -> None:
         print_logs(server, args.id, out, follow=args.follow)
         return
     message = server.messages.get(args.id)
-    past = server.history.of(args.id)
+    past, durable = server.history.of(args.id), server.messages.steps(args.id)
     out.show(
-        {"message": message, "endings": past.endings, "attempts": past.attempts},
+        {
+            "message": message,
+            "endings": past.endings,
+            "attempts": past.attempts,
+            "steps": durable.steps,
+            "waits": durable.waits,
+        },
         fields_of(message),
         _ATTEMPT.table(past.attempts),
+        *step_tables(durable),
     )
 
 
@@ -101,7 +109,8 @@ COMMANDS = {
         argument("ID", "id of the message"),
         flag("--logs", 'show what its attempts have logged instead (jobs with logs="keep")'),
         flag("--follow", "as --logs, and show new lines until the message has ended"),
-        more="Finished messages are shown as long as the history keeps them.",
+        more="Shows its attempts and durable steps, too. Finished messages are shown as long as "
+        "the history keeps them.",
         examples=(
             "penstock messages show 0190b5c2-…",
             "penstock messages show 0190b5c2-… --follow",

@@ -6,6 +6,8 @@ from argparse import Namespace
 from functools import partial
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from penstock.api.messages import Acted, Message
 from penstock.domain.message.lifecycle import State
 from penstock.edge.cli.kit import exits
@@ -13,6 +15,7 @@ from penstock.edge.cli.kit.acts_by_id import DUE, REASON, act_command, check_due
 from penstock.edge.cli.kit.command import AppCommand, argument, flag, limit_flag
 from penstock.edge.cli.kit.exits import UsageError
 from penstock.edge.cli.kit.output import Output, fields_of
+from penstock.edge.cli.kit.step_tables import step_tables
 from penstock.edge.cli.kit.view import View
 
 if TYPE_CHECKING:
@@ -52,7 +55,7 @@ _JOB = View(
 
 def _show(app: Penstock, args: Namespace, out: Output) -> None:
     job = app.jobs.get(args.id)
-    out.show(job, fields_of(job))
+    out.show(job, fields_of(job), *step_tables(app.jobs.steps(args.id)))
 
 
 def _count(app: Penstock, args: Namespace, out: Output) -> None:
@@ -90,6 +93,16 @@ def _wait(app: Penstock, args: Namespace, out: Output) -> int:
         return exits.NOTHING
     out.result(job, f"{job.id} {job.state}")
     return exits.OK if job.state is State.DONE else exits.REFUSED
+
+
+def _result(app: Penstock, args: Namespace, out: Output) -> int:
+    try:
+        value = app.jobs.result(args.id, timeout=args.wait)
+    except TimeoutError as error:
+        exits.report(error, "timeout")
+        return exits.NOTHING
+    out.result({"id": args.id, "result": value}, msgspec.json.encode(value).decode())
+    return exits.OK
 
 
 _LIST = AppCommand(
@@ -153,5 +166,16 @@ COMMANDS = {
         more="Exits with code 0 if the job is done, 1 if it is dead or cancelled, 4 if it has not "
         "ended.",
         examples=("penstock jobs wait 0190b5c2-… --for 5m",),
+    ),
+    "result": AppCommand(
+        _result,
+        _ID,
+        flag("--wait", "maximum time to wait for the end", value="DURATION", default="0s"),
+        more="Prints JSON; null for a job that keeps no result. Exits with code 1 if the job is "
+        "dead or was cancelled, 4 if it has not ended.",
+        examples=(
+            "penstock result 0190b5c2-… --wait 30s",
+            "penstock result 0190b5c2-… --store sqlite:///jobs.db",
+        ),
     ),
 }

@@ -64,7 +64,10 @@ def _url(path: str, operation: dict[str, Any]) -> str:
         path = path.replace(f"{{{name}}}", value)
     in_query = [p["name"] for p in operation["parameters"] if p["in"] == "query"]
     query = "&".join(f"{name}={values[name]}" for name in in_query if values[name])
-    return f"'{BASE}{path}?{query}'" if query else f"{BASE}{path}"
+    if not query:
+        return f"{BASE}{path}"
+    mark = '"' if "$" in path else "'"  # the shell expands no variables in single quotes
+    return f"{mark}{BASE}{path}?{query}{mark}"
 
 
 def _body(operation: dict[str, Any]) -> str | None:

@@ -22,6 +22,7 @@ _IN_PATH = re.compile(r"{(\w+)}")
 CHAPTERS = (
     (re.compile(r"/claims$|^/v1/leases/"), "Claims and leases"),
     (re.compile(r"/messages(/|$)"), "Messages"),
+    (re.compile(r"^/v1/signals"), "Signals"),
     (re.compile(r"^/v1/(queues|moves)"), "Queues"),
     (re.compile(r"^/v1/(workers|tasks)"), "Workers and tasks"),
     (re.compile(r"^/v1/recurring"), "Recurring work"),

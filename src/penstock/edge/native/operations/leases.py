@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from penstock.api import leases, messages
 from penstock.api.leases import ActFields, Acts, BatchAct, Claim
@@ -32,6 +33,7 @@ from penstock.edge.server.request import (
     raw_json,
 )
 from penstock.edge.server.router import ACTS, CLAIMS, HttpRoute
+from penstock.operations.drafts import text_of
 from penstock.operations.paging import check_batch
 from penstock.ports.store import Acted, Claimed
 from penstock.runtime.waiting_claims import ClaimWaiter
@@ -62,7 +64,7 @@ class ClaimApi:
         queue = self._directory.cached(request.params["queue"])
         if queue is None or self._wait_ms(queue, wanted):
             return self._claim_waiting(request, wanted, queue)
-        planned = self._plan(queue, wanted.complete) if wanted.complete else []
+        planned = self._plan(queue, wanted) if wanted.complete or wanted.results else []
         ticket = self._messages.claim(
             queue,
             limit=wanted.limit,
@@ -81,7 +83,7 @@ class ClaimApi:
     ) -> Response:
         if queue is None:
             queue = await self._directory.load(request.params["queue"])
-        planned = self._plan(queue, wanted.complete)
+        planned = self._plan(queue, wanted)
         options: ClaimOptions = {
             "limit": wanted.limit,
             "lease_ms": wanted.lease_ms,
@@ -99,8 +101,13 @@ class ClaimApi:
             claimed = await self._room.claim(queue, wait_ms=self._wait_ms(queue, wanted), **options)
         return self._claimed(queue, planned, claimed, finished)
 
-    def _plan(self, queue: Queue, receipts: Sequence[str]) -> list[LeaseAct | PenstockError]:
-        return self._messages.completions(queue, receipts)
+    def _plan(self, queue: Queue, wanted: Claim) -> list[LeaseAct | PenstockError]:
+        results = {}
+        if wanted.results:
+            if not wanted.results.keys() <= set(wanted.complete):
+                raise InvalidRequest("results has a receipt that complete does not have")
+            results = {receipt: text_of(raw, "a result") for receipt, raw in wanted.results.items()}
+        return self._messages.completions(queue, wanted.complete, results)
 
     def _wait_ms(self, queue: Queue, wanted: Claim) -> int:
         if wanted.wait_ms is not None:
@@ -214,6 +221,8 @@ class ActApi:
             is_late_ok=bool(act.is_late_ok),
             is_start=bool(act.is_start),
             progress=None if act.progress is None else _encode(act.progress).decode(),
+            result=None if act.result is UNSET else text_of(act.result, "the result"),
+            signal=act.signal,
         )
 
     def _may(self, request: Request, lease: Lease) -> bool:
@@ -230,7 +239,9 @@ class ActApi:
 def _check_fields(verb: Verb, act: ActFields) -> None:
     """Raises InvalidRequest for a field that the verb does not take."""
     for name in ActFields.__struct_fields__:
-        if getattr(act, name) is not None and name not in leases.FIELDS_OF[verb]:
+        value = getattr(act, name)
+        is_given = value is not None and value is not UNSET
+        if is_given and name not in leases.FIELDS_OF[verb]:
             raise InvalidRequest(f"{verb.value} does not take {name}")
 
 

@@ -71,6 +71,27 @@ UPDATE claim_key
    SET until_at = until_at - :shift_ms
  WHERE until_at - :kept_ms > :since;
 
+-- name: set_back_steps
+-- A durable sleep counts from the instant of its step.
+UPDATE step
+   SET at = at - :shift_ms,
+       day = (at - :shift_ms) / :day_ms
+ WHERE at > :since;
+
+-- name: set_back_signals
+-- Signals are kept for as long as before.
+UPDATE signal
+   SET at = at - :shift_ms,
+       until_at = until_at - :shift_ms
+ WHERE at > :since;
+
+-- name: set_back_waits
+-- Timeouts of waits for signals.
+UPDATE signal_waiter
+   SET at = at - :shift_ms,
+       until_at = until_at - :shift_ms
+ WHERE at > :since;
+
 -- name: set_back_rates
 -- Otherwise a bucket would earn nothing until the instant of its last change.
 UPDATE pace

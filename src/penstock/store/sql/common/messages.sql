@@ -153,15 +153,17 @@ SELECT message_no, body, attributes, trace
  WHERE message_no IN {list:message_nos};
 
 -- name: complete
--- The lease number and its instant are the fence: a stale lease holder matches no row.
+-- The lease number and its instant are the fence: a stale lease holder matches no row. {result} is
+-- given_result, or no_result if no act of the batch has one.
 INSERT INTO history_{day} (
   id, message_no, queue_no, outcome, reason, kind, entity_id, tag1, tag2, group_key, priority,
   sent_at, due_at, first_leased_at, leased_at, finished_at, attempts, failures, lease_no, leased_by,
-  last_error, size, body_day, route, crashes, held_key)
+  last_error, size, body_day, route, crashes, held_key, result, flow_no)
 SELECT m.id, m.message_no, m.queue_no, 'done', NULL, m.kind, m.entity_id, m.tag1, m.tag2,
        m.group_key, m.priority, m.sent_at, m.due_at, m.first_leased_at, m.leased_at, :now,
        m.attempts, m.failures, m.lease_no, m.leased_by, m.last_error, m.size, m.body_day,
-       m.route, m.crashes, CASE WHEN m.dedup_until = 'ended' THEN m.dedup_key END
+       m.route, m.crashes, CASE WHEN m.dedup_until = 'ended' THEN m.dedup_key END, {result},
+       m.flow_no
   FROM json_each(:held) AS h
   JOIN message AS m
     ON m.message_no = h.value ->> 0
@@ -172,7 +174,15 @@ RETURNING message_no, lease_no, leased_at, id, queue_no, group_key, held_key,
           CASE
             WHEN group_key IS NOT NULL
             THEN (SELECT m.gate FROM message AS m WHERE m.message_no = history_{day}.message_no)
-          END;
+          END, flow_no;
+
+-- name: given_result
+-- The result of a completion: the fourth member of its entry in :held.
+h.value ->> 3
+
+-- name: no_result
+-- The result of completions that have none.
+NULL
 
 -- name: remove_completed
 -- Remove what complete has recorded from the hot table.
@@ -189,11 +199,12 @@ DELETE FROM message
 INSERT INTO history_{day} (
   id, message_no, queue_no, outcome, reason, kind, entity_id, tag1, tag2, group_key, priority,
   sent_at, due_at, first_leased_at, leased_at, finished_at, attempts, failures, lease_no, leased_by,
-  last_error, size, body_day, route, crashes, held_key)
+  last_error, size, body_day, route, crashes, held_key, result, flow_no)
 VALUES (
   :id, :message_no, :queue_no, :outcome, :reason, :kind, :entity_id, :tag1, :tag2, :group_key,
   :priority, :sent_at, :due_at, :first_leased_at, :leased_at, :finished_at, :attempts, :failures,
-  :lease_no, :leased_by, :last_error, :size, :body_day, :route, :crashes, :held_key);
+  :lease_no, :leased_by, :last_error, :size, :body_day, :route, :crashes, :held_key, :result,
+  :flow_no);
 
 -- name: attempt
 -- Leases that ended without finishing their messages.

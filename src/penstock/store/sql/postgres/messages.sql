@@ -104,7 +104,7 @@ RETURNING {columns};
 -- The list of queues is named only for its lock: the removal of a queue waits for us, so that we do
 -- not wait for it later.
 WITH held AS MATERIALIZED (
-  SELECT m.*
+  SELECT m.*, {result} AS result
     FROM json_array_elements(CAST(:held AS json)) AS h (lease)
    CROSS JOIN LATERAL (SELECT *
                          FROM message
@@ -121,17 +121,25 @@ WITH held AS MATERIALIZED (
   INSERT INTO history_{day} (
     id, message_no, queue_no, outcome, reason, kind, entity_id, tag1, tag2, group_key, priority,
     sent_at, due_at, first_leased_at, leased_at, finished_at, attempts, failures, lease_no,
-    leased_by, last_error, size, body_day, route, crashes, held_key)
+    leased_by, last_error, size, body_day, route, crashes, held_key, result, flow_no)
   SELECT id, message_no, queue_no, 'done', NULL, kind, entity_id, tag1, tag2, group_key, priority,
          sent_at, due_at, first_leased_at, leased_at, CAST(:now AS bigint), attempts, failures,
          lease_no, leased_by, last_error, size, body_day, route, crashes,
-         CASE WHEN dedup_until = 'ended' THEN dedup_key END
+         CASE WHEN dedup_until = 'ended' THEN dedup_key END, result, flow_no
     FROM held
 )
 SELECT message_no, lease_no, leased_at, id, queue_no, group_key,
-       CASE WHEN dedup_until = 'ended' THEN dedup_key END, gate
+       CASE WHEN dedup_until = 'ended' THEN dedup_key END, gate, flow_no
   FROM held
  WHERE NOT EXISTS (SELECT 1 FROM queue WHERE false);
+
+-- name: given_result
+-- As in common/, with PostgreSQL's JSON.
+h.lease ->> 3
+
+-- name: no_result
+-- As in common/, with the type of the column.
+CAST(NULL AS text)
 
 -- name: remove_completed
 -- Nothing to do: complete has removed them.

@@ -43,7 +43,9 @@ CREATE TABLE IF NOT EXISTS history_{day} (
   body_day        integer NOT NULL,
   route           text COLLATE "C",
   crashes         integer NOT NULL DEFAULT 0,
-  held_key        text COLLATE "C"
+  held_key        text COLLATE "C",
+  result          text,
+  flow_no         bigint
 );
 
 -- name: create_attempt

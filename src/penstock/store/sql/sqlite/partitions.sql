@@ -27,7 +27,9 @@ CREATE TABLE IF NOT EXISTS history_{day} (
   body_day        INTEGER NOT NULL,
   route           TEXT,
   crashes         INTEGER NOT NULL DEFAULT 0,
-  held_key        TEXT
+  held_key        TEXT,
+  result          TEXT,
+  flow_no         INTEGER
 );
 
 -- name: create_attempt

@@ -17,9 +17,10 @@ export const message = {
 
   async show(view) {
     const id = part(view.params.id);
-    const [found, past] = await Promise.all([
+    const [found, past, durable] = await Promise.all([
       get(`/v1/messages/${id}`, {}, { signal: view.signal }),
       get(`/v1/history/${id}`, {}, { signal: view.signal }),
+      get(`/v1/messages/${id}/steps`, { limit: 1000 }, { signal: view.signal }),
     ]);
     const acts = actsOn(found).map((act) => actionButton(actionOnOne(found, act, () => view.again())));
     const hasAttributes = Object.keys(found.attributes ?? {}).length > 0;
@@ -53,9 +54,23 @@ export const message = {
         found.progress !== undefined && bodyBlock("Progress of the lease holder", found.progress),
       ),
       logCard(view, found.id, found.state === "leased"),
+      found.result === undefined ? null : card("What it returned", bodyBlock("Result", found.result)),
+      stepsOf(durable),
     );
   },
 };
+
+function stepsOf({ steps, waits, next }) {
+  if (!steps.length && !waits.length) return null;
+  return card(
+    "Steps",
+    ...waits.map(({ signal, until_at: until }) =>
+      notice(["It waits for the signal ", h("code", null, signal), until && [" until ", when(until)], "."].flat().filter(Boolean)),
+    ),
+    ...steps.map((step) => bodyBlock(step.name, step.outcome)),
+    next && notice("There are more steps; penstock messages show lists all of them."),
+  );
+}
 
 function inLine(found) {
   return !found.finished_at && ["ready", "waiting", "leased", "dead"].includes(found.state);

@@ -1,0 +1,120 @@
+"""What a job returns: whether it is kept, and how it is encoded and decoded as JSON.
+
+The types are those of arguments.  Outcomes in the annotation (`-> int | Retry`) are not values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from penstock.client.jobs.json_values import read_model, why_not_json, write_model
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.message.outcome import HandlerOutcome
+
+Keeping = Literal["keep", "drop"]
+
+_encoder = msgspec.json.Encoder(enc_hook=write_model)
+_UNTYPED = (Any, object)
+
+
+class ReturnValue:
+    """Raises InvalidRequest if it should be kept and cannot be JSON."""
+
+    def __init__(
+        self,
+        function: Callable[..., object] | None,
+        kind: str,
+        keeping: Keeping | None = None,
+        *,
+        is_list: bool = False,
+    ) -> None:
+        """`is_list`: the function returns a list with the results of many jobs."""
+        if keeping not in (None, "keep", "drop"):
+            raise InvalidRequest(f"job {kind!r}: result is 'keep' or 'drop', not {keeping!r}")
+        self._function = function
+        self._kind = kind
+        self._keeping = keeping
+        self._is_list = is_list
+        if keeping == "keep":
+            self._refuse_unfit()
+
+    @cached_property
+    def is_kept(self) -> bool:
+        """Without an option: if the annotation names a type that can be JSON."""
+        if self._keeping is not None:
+            return self._keeping == "keep"
+        hint = self._hint
+        return hint is not NoneType and hint not in _UNTYPED and why_not_json(hint) is None
+
+    def write(self, value: object) -> str:
+        """Encode it; raises InvalidRequest."""
+        try:
+            return _encoder.encode(value).decode()
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise InvalidRequest(
+                f"job {self._kind!r}: its result cannot be stored as JSON: {error}"
+            ) from None
+
+    def read(self, value: Any) -> Any:
+        """Convert plain JSON values to the annotated type; raises InvalidRequest."""
+        hint = self._hint
+        if value is None or hint in _UNTYPED or why_not_json(hint) is not None:
+            return value
+        try:
+            text = msgspec.json.encode(value)
+            return msgspec.json.decode(text, type=hint, dec_hook=read_model)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise InvalidRequest(
+                f"job {self._kind!r}: its result does not match its return annotation: {error}"
+            ) from None
+
+    @cached_property
+    def _hint(self) -> Any:
+        """The annotation without outcomes; Any if there is none, or it cannot be resolved."""
+        return _without_outcomes(self._annotation())
+
+    def _annotation(self) -> Any:
+        if self._function is None:
+            return Any
+        try:
+            hint = get_type_hints(self._function, include_extras=True).get("return", Any)
+        except NameError:  # a class that is not defined yet
+            return Any
+        return _element(hint) if self._is_list else hint
+
+    def _refuse_unfit(self) -> None:
+        hint = _without_outcomes(self._annotation())
+        unfit = None if hint in _UNTYPED else why_not_json(hint)
+        if unfit is not None:
+            raise InvalidRequest(
+                f"job {self._kind!r}: its result cannot be kept, because its return annotation "
+                f"cannot be stored as JSON: {unfit}"
+            )
+
+
+def _element(hint: Any) -> Any:
+    """The type of one result; nothing else than a list has any."""
+    if hint is Any:
+        return Any
+    return (get_args(hint) or (Any,))[0] if get_origin(hint) is list else NoneType
+
+
+def _without_outcomes(hint: Any) -> Any:
+    is_union = get_origin(hint) in (Union, UnionType)
+    members = get_args(hint) if is_union else (hint,)
+    values = tuple(member for member in members if not _is_outcome(member))
+    return Union[values] if values else NoneType  # noqa: UP007 (a type made at run time)
+
+
+def _is_outcome(hint: Any) -> bool:
+    if get_origin(hint) is type:  # the class itself: type[Cancel]
+        [hint] = get_args(hint)
+    return isinstance(hint, type) and issubclass(hint, HandlerOutcome)
+
+
+PLAIN = ReturnValue(None, "?")  # of a job whose function is not known here

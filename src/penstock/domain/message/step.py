@@ -1,0 +1,136 @@
+"""Durable steps of a job, and waits for signals, which end as steps.
+
+A step is recorded once, by the lease holder: a later attempt finds its outcome and does
+not run that part again.  A wait ends as a step too, by a signal or by its timeout:
+
+    registered ──── signal ────▶ step {"body": …}
+         └───────── timeout ───▶ step {"timed_out": true}
+
+A registered wait is armed when its message is snoozed under the lease that registered it; a signal
+makes only messages of armed waits due, because any other one has been claimed since.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from penstock.domain.errors import InvalidRequest, TooLarge
+from penstock.domain.limits import DAY, NUL, Limits
+from penstock.domain.message.draft import is_label
+from penstock.domain.message.lifecycle import Message, State
+
+MAX_STEPS = 1_000  # of one message
+LONGEST_WAIT_MS = 3_650 * DAY  # of one snooze; a wait without a timeout is snoozed again
+SIGNAL_KEPT_MS = 7 * DAY
+TIMED_OUT = '{"timed_out":true}'
+_PREFIX_CHARS = 32
+
+
+class _Sleep(msgspec.Struct):
+    sleep_ms: int
+
+
+_sleep = msgspec.json.Decoder(_Sleep)
+
+
+class RecordedStep(msgspec.Struct, frozen=True):
+    """A recorded part of a job."""
+
+    step_no: int  # within its message, from 1
+    name: str
+    outcome: str  # JSON text
+    at: int
+
+
+class Signal(msgspec.Struct, frozen=True):
+    """A named event with a body.  While it is kept, a wait for its name ends at once."""
+
+    name: str
+    body: str  # JSON text
+    at: int
+    until_at: int
+
+
+class Wait(msgspec.Struct, frozen=True):
+    """A message that waits for a signal."""
+
+    name: str  # of the signal
+    message_no: int
+    step: str  # the name of the step that the wait ends as
+    at: int
+    until_at: int | None = None  # when it times out
+    lease_no: int | None = None  # the lease under which the message was snoozed
+
+
+def check_step_name(name: str, limits: Limits) -> str:
+    """Raises InvalidRequest.  A step may be named after a signal."""
+    if not 0 < len(name) <= limits.max_label_chars + _PREFIX_CHARS or NUL in name:
+        raise InvalidRequest(
+            f"the name of a step has 1 to {limits.max_label_chars + _PREFIX_CHARS} characters, "
+            "none of them NUL"
+        )
+    return name
+
+
+def check_signal_name(name: str, limits: Limits) -> str:
+    """Raises InvalidRequest."""
+    if not is_label(name, limits):
+        raise InvalidRequest(
+            f"the name of a signal has 1 to {limits.max_label_chars} characters, none of them NUL"
+        )
+    return name
+
+
+def check_outcome(outcome: str, limits: Limits) -> str:
+    """Raises TooLarge."""
+    size = len(outcome.encode())
+    if size > limits.max_step_bytes:
+        raise TooLarge(
+            f"the outcome of a step takes at most {limits.max_step_bytes} bytes, not {size}"
+        )
+    return outcome
+
+
+def check_count(step_no: int) -> None:
+    """Raises TooLarge if this is one step too many."""
+    if step_no > MAX_STEPS:
+        raise TooLarge(f"a message takes at most {MAX_STEPS} steps")
+
+
+def outcome_of(wait: Wait, signal: Signal | None, *, now: int) -> str | None:
+    """The outcome of a wait; None while it lasts.  A signal counts until the timeout is noticed."""
+    if signal is not None:
+        return arrived(signal.body)
+    if wait.until_at is not None and wait.until_at <= now:
+        return TIMED_OUT
+    return None
+
+
+def arrived(body: str) -> str:
+    return f'{{"body":{body}}}'
+
+
+def wait_ms(wait: Wait, *, now: int) -> int:
+    """How long to snooze the message."""
+    if wait.until_at is None:
+        return LONGEST_WAIT_MS
+    return max(0, min(wait.until_at - now, LONGEST_WAIT_MS))
+
+
+def slept(ms: int) -> str:
+    """The outcome of a durable sleep, which counts from the instant of its step."""
+    return f'{{"sleep_ms":{ms}}}'
+
+
+def sleep_left_ms(step: RecordedStep, *, now: int) -> int:
+    """How much of a durable sleep is left; raises InvalidRequest for any other step."""
+    try:
+        ms = _sleep.decode(step.outcome).sleep_ms
+    except msgspec.DecodeError:
+        raise InvalidRequest(f"step {step.name!r} is recorded, but not as a sleep") from None
+    return max(0, step.at + ms - now)
+
+
+def is_woken(wait: Wait, message: Message) -> bool:
+    """Whether a signal makes the message due: it has not been claimed since its snooze."""
+    return message.state is State.WAITING and message.lease_no == wait.lease_no
