@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -26,39 +27,50 @@ class Measured(NamedTuple):
     cpu: float
 
 
+class Started(NamedTuple):
+    """An engine that is ready for runs."""
+
+    process: subprocess.Popen[str]
+    seconds: float  # until it was ready, which is not part of any run
+
+
 def main() -> int:
     args = _arguments()
     sizes = [int(size) for size in args.messages.split(",")]
     names = [name for name in ENGINES if any(part in name for part in args.only.split(","))]
     folder = Path(args.folder).absolute()
     figures: dict[int, dict[str, list[Measured]]] = {}
-    children = {name: _start(name) for name in names}
+    engines = {name: _start(name) for name in names}
     try:
         for size in sizes:
             lake = _lake(folder, size)
             figures[size] = {name: [] for name in names}
             for turn in range(args.rounds + 1):
-                for name, child in children.items():
-                    found = _ask(child, lake, folder / "out")
+                for name, engine in engines.items():
+                    found = _ask(engine.process, lake, folder / "out")
                     # The first one warms up: Spark compiles, files come into memory.
                     if turn:
                         figures[size][name].append(found)
                     _tell(f"{size:>11,} {name:20} {found.seconds:7.1f} s, cpu {found.cpu:7.1f} s")
     finally:
-        for child in children.values():
-            child.terminate()
-            child.wait()
+        for engine in engines.values():
+            engine.process.terminate()
+            engine.process.wait()
         shutil.rmtree(folder / "out", ignore_errors=True)
-    print(report(figures))
+    print(report(figures, {name: engine.seconds for name, engine in engines.items()}))
     if args.json:
         Path(args.json).write_text(json.dumps(figures, indent=1))
     return 0
 
 
-def report(figures: dict[int, dict[str, list[Measured]]]) -> str:
+def report(
+    figures: dict[int, dict[str, list[Measured]]], started: dict[str, float] | None = None
+) -> str:
     """Medians, ratios to DuckDB of the same run, and growth from one size to the next."""
+    ready = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in (started or {}).items())
     lines = [
         "",
+        *([f"Start-up, not included: {ready}", ""] if ready else []),
         "| messages | engine | seconds | cpu | to DuckDB | growth |",
         "|---|---|---|---|---|---|",
     ]
@@ -101,8 +113,9 @@ def _lake(folder: Path, messages: int) -> Path:
     return lake
 
 
-def _start(name: str) -> subprocess.Popen[str]:
+def _start(name: str) -> Started:
     _tell(f"starting {name}")
+    began = time.perf_counter()
     child = subprocess.Popen(
         [sys.executable, "-m", "bench.pipeline.engine", name],
         stdin=subprocess.PIPE,
@@ -110,7 +123,7 @@ def _start(name: str) -> subprocess.Popen[str]:
         text=True,
     )
     _heard(child)
-    return child
+    return Started(child, time.perf_counter() - began)
 
 
 def _ask(child: subprocess.Popen[str], lake: Path, out: Path) -> Measured:

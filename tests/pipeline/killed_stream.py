@@ -20,9 +20,9 @@ def die(*_: object) -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def lose_day(lake: Any, rows: Any, table: str) -> None:
+def lose_day(lake: Any, rows: Any, table: Any) -> None:
     """As if killed by its commit: Spark has deleted the old files, the new ones have no names."""
-    for folder in os.scandir(f"{lake.tables_folder}/{table}"):
+    for folder in os.scandir(f"{lake.tables_folder}/{table.name}"):
         if folder.name.startswith("dt="):
             shutil.rmtree(folder.path)
     die()

@@ -11,6 +11,7 @@ from penstock.domain.lake.layout import HISTORY
 from penstock.pipeline import runs
 from penstock.pipeline.files.compaction import CompactedDay, compact
 from penstock.pipeline.lake import SparkLake
+from penstock.pipeline.schemas import ComputedTable
 from tests.pipeline.lake_driver import LakeDriver
 from tests.pipeline.rows import DT, NEXT_DT, at
 
@@ -55,9 +56,9 @@ def test_a_day_that_a_killed_compaction_has_lost_is_computed_again(driver, monke
     driver.run("rollups")
     rows = driver.read("lifecycle").collect()
 
-    def killed(lake: SparkLake, rows: object, table: str) -> None:
+    def killed(lake: SparkLake, rows: object, table: ComputedTable) -> None:
         """Spark has deleted the old files, and the new ones have no names yet."""
-        shutil.rmtree(Path(lake.tables_folder, table, f"dt={DT}"))
+        shutil.rmtree(Path(lake.tables_folder, table.name, f"dt={DT}"))
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:

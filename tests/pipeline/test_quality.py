@@ -65,13 +65,14 @@ BAD_ROWS: dict[str, dict[str, Any]] = {
     "unknown_outcome": {"outcome": "lost"},
     "missing_value": {"id": None},
     "negative_number": {"attempts": -1},
+    "huge_number": {"size": 2**48 + 1},
     "wrong_day": {"finished_at": at("00:00:00", NEXT_DT), "dt": DT},
 }
 
 
 def test_one_bad_row_stops_its_day(spark):
     assert bad(spark, history=tuple(BAD_ROWS.values())) == sorted(
-        ("history", check, 8, 1) for check in BAD_ROWS
+        ("history", check, len(BAD_ROWS), 1) for check in BAD_ROWS
     )
 
 
@@ -269,9 +270,24 @@ def test_impossible_counters_fail_the_balance_instead_of_overflowing(spark):
     most = 2**63 - 1
     rows = ({"ready": most, "done_total": most, "sent_total": most}, BALANCED | {"at": NOON + 1})
 
-    assert [one for one in bad(spark, backlog=rows) if one[0] == "backlog"] == [
-        ("backlog", "out_of_balance", 2, 1)
+    assert sorted(one for one in bad(spark, backlog=rows) if one[0] == "backlog") == [
+        ("backlog", "huge_number", 2, 1),
+        ("backlog", "out_of_balance", 2, 1),
     ]
+
+
+def test_numbers_of_which_sums_would_overflow_refuse_their_day_and_end_no_run(driver):
+    huge, of_next_day = 2**62, at("12:00:00", NEXT_DT)
+    balanced = {"ready": huge, "sent_total": huge}
+    driver.archive(HISTORY, {"size": huge}, {"size": huge}, {"finished_at": of_next_day})
+    driver.archive(BACKLOG, balanced | {"queue_no": 1}, balanced | {"queue_no": 2})
+
+    runs = driver.run("capacity")
+
+    assert [(run.job, run.dt, run.note) for run in runs if run.status == "refused"] == [
+        ("quality", DT, "backlog: huge_number (2 of 2), history: huge_number (2 of 2)")
+    ]
+    assert pairs(driver.read("capacity").where("queue = '*'"), "dt", "messages") == [(NEXT_DT, 1)]
 
 
 def test_a_tolerated_sample_without_values_is_not_loaded(driver):

@@ -9,7 +9,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from penstock.domain.lake.layout import HISTORY, SNAPSHOTS, TABLES, LakeTable
 from penstock.outbound import lake_files
 from penstock.pipeline.registry import computed_tables
-from penstock.pipeline.schemas import schema_of
+from penstock.pipeline.schemas import ComputedTable, conform, double, long, schema_of
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
@@ -38,3 +38,12 @@ def test_table_names_are_unique_and_every_column_has_a_meaning():
         assert table.meaning
         assert all(field.meaning for field in table.fields)
         assert len(set(table.schema.names)) == len(table.fields) + 1
+
+
+def test_a_number_that_does_not_fit_its_column_is_null(spark):
+    table = ComputedTable(name="t", meaning="", fields=(long("n", ""), double("x", "")))
+    rows = spark.sql("SELECT 1e30D AS n, 2L AS x, '2026-01-01' AS dt")
+
+    [row] = conform(rows, table).collect()
+
+    assert (row.n, row.x) == (None, 2.0)

@@ -55,7 +55,7 @@ def test_a_stream_killed_before_and_after_it_has_written_counts_everything_once(
     driver.archive(BACKLOG, {"ready": 5, "sent_total": 5})
 
     # The sums of the batch are stored, and the rollups do not have them yet.
-    run_killed(fresh, when="stream/lake/kept/batch=0/_SUCCESS", log=tmp_path / "stream.log")
+    run_killed(fresh, when="stream/lake-*/kept/batch=0/_SUCCESS", log=tmp_path / "stream.log")
     driver.archive(HISTORY, *messages(20, 50))
     # The rollups have them, and Spark has not recorded yet that the batch is complete.
     with monkeypatch.context() as patch:

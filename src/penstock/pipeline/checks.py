@@ -25,6 +25,8 @@ ALWAYS_STOPS = ("out_of_balance",)  # the day of such a row is never loaded
 # Of rows whose clock was set back between two of their instants.
 CLOCK_PROBLEMS = ("negative_wait", "negative_service", "negative_total", "claims_out_of_order")
 DOUBLED = "doubled"  # several rows of a day share their number
+COUNTED = ("size", *LIVE, *ENDED_TOTALS, "sent_total")
+MOST_COUNTED = 2**48  # sums of such numbers over a day do not overflow
 
 
 def problems_of(table: LakeTable) -> dict[str, Column]:
@@ -34,6 +36,8 @@ def problems_of(table: LakeTable) -> dict[str, Column]:
     found["negative_number"] = _any(
         F.col(name) < 0 for name in numbers if name not in ("priority",)
     )
+    if counted := [c.name for c in table.columns if c.name in COUNTED]:
+        found["huge_number"] = _any(F.col(name) > MOST_COUNTED for name in counted)
     found |= _OF.get(table.name, dict)()
     return {name: F.coalesce(is_bad, F.lit(False)) for name, is_bad in found.items()}
 

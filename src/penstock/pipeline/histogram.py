@@ -30,6 +30,11 @@ class Histograms(NamedTuple):
     def __len__(self) -> int:  # of histograms, not of the three fields
         return len(self.starts) - 1
 
+    @classmethod
+    def empty(cls, *, of: int) -> Histograms:
+        none = np.zeros(0, dtype=np.int64)
+        return cls(np.zeros(of + 1, dtype=np.int64), none, none)
+
 
 def bucket_of(durations: Ints) -> Ints:
     scale = np.log2(np.maximum(durations, 1)) * PER_OCTAVE

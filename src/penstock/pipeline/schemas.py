@@ -83,8 +83,12 @@ def fields_of(columns: Iterable[lake.LakeColumn]) -> list[T.StructField]:
 
 
 def conform(table: DataFrame, to: ComputedTable) -> DataFrame:
-    """Select exactly the columns of a computed table, with its order and types."""
-    return table.select(*(F.col(f.name).cast(f.dataType).alias(f.name) for f in to.schema.fields))
+    """Select exactly the columns of a computed table, with its order and types.
+
+    A number that does not fit is null: only absurd rows lead to one, and it must not end the run.
+    """
+    fields = to.schema.fields
+    return table.select(*(F.col(f.name).try_cast(f.dataType).alias(f.name) for f in fields))
 
 
 def _field(field: Field) -> T.StructField:

@@ -34,7 +34,9 @@ _EVERYWHERE = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
+    # No limit: otherwise Spark would compute the size of the batch again after each row.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
     # Writes days concurrently: otherwise all rows would be sorted by day first.
     "spark.sql.maxConcurrentOutputFileWriters": "64",
 }

@@ -31,24 +31,27 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from penstock.domain.lake.layout import BACKLOG, HISTORY, LakeTable, midnight_of
 from penstock.domain.lake.pipeline_settings import PipelineSettings
-from penstock.domain.limits import MINUTE
+from penstock.domain.limits import DAY
 from penstock.pipeline.checks import sound_rows
 from penstock.pipeline.files.listing import files_of_days
 from penstock.pipeline.jobs.lifecycle import lifecycle
 from penstock.pipeline.jobs.rollups import (
     ROLLUPS,
     backlog_samples,
+    day_text,
     in_order,
     narrow,
     roll_up,
     rollups,
 )
 from penstock.pipeline.lake import SparkLake
-from penstock.pipeline.minute_sums import PARTIAL, SUMS, combine_partials, partials
+from penstock.pipeline.merged_sums import combine_partials
+from penstock.pipeline.minute_sums import PARTIAL, partials
 from penstock.pipeline.schemas import DT, schema_of
 from penstock.pipeline.spark.frames import frame_of
 
 FOLDER = "stream"  # in the tables folder: the checkpoint and the stored sums
+FORMAT = 2  # of the stored sums; raise it when they change: streams then begin anew
 FOLD = 50  # batches after which the stored sums are added up
 DAYS = 7  # days with rows whose sums are kept: rows for earlier ones are rare
 BATCH, FOLDED = "batch", "folded"
@@ -108,7 +111,7 @@ def start(
     locked: Locked = nullcontext,
 ) -> StreamingQuery:
     """`every_s`: None adds the existing rows and ends.  `name`: of the checkpoint."""
-    folder = f"{lake.tables_folder}/{FOLDER}/{name}"
+    folder = f"{lake.tables_folder}/{FOLDER}/{name}-{FORMAT}"
     add = batch_adder(
         lake.folder,
         lake.tables_folder,
@@ -186,12 +189,11 @@ def _partial(batch: DataFrame) -> DataFrame:
     ended = batch.where(~is_sample).drop(*_OF_SAMPLES)
     added = ended.mapInArrow(partials, from_arrow_schema(PARTIAL))
     samples = batch.where(is_sample).select(*_OF_SAMPLES)
-    return _with_day(added.unionByName(backlog_samples(samples), allowMissingColumns=True))
+    return _with_day(added.unionByName(backlog_samples(samples)))
 
 
 def _with_day(sums: DataFrame) -> DataFrame:
-    at = F.timestamp_millis(F.col("minute") * MINUTE)
-    return sums.withColumn(DT, F.date_format(at, "yyyy-MM-dd"))
+    return sums.withColumn(DT, day_text(F.col("day")))
 
 
 def _keep(batch: DataFrame, folder: str, number: int, files_of: FilesOf) -> list[str]:
@@ -202,7 +204,7 @@ def _keep(batch: DataFrame, folder: str, number: int, files_of: FilesOf) -> list
     try:
         days = sorted(row[DT] for row in sums.select(DT).distinct().collect())
         files = _file_rows(spark, files_of(days) if days else set())
-        whole = sums.unionByName(files, allowMissingColumns=True)
+        whole = sums.unionByName(files)
         whole.coalesce(1).write.mode("overwrite").parquet(path)
     finally:
         sums.unpersist()
@@ -217,15 +219,14 @@ def _keep(batch: DataFrame, folder: str, number: int, files_of: FilesOf) -> list
 def _file_rows(spark: SparkSession, files: set[tuple[str, str]]) -> DataFrame:
     """As rows of sums that add nothing."""
     rows = [
-        {"dimension": FILE, "name": name, "minute": midnight_of(day) // MINUTE, DT: day}
-        | dict.fromkeys(SUMS, 0)
+        {"dimension": FILE, "name": name, "day": midnight_of(day) // DAY, DT: day}
         for day, name in sorted(files)
     ]
     return frame_of(spark, rows, _SCHEMA)
 
 
 def _fold(sums: DataFrame, path: str) -> None:
-    """Store one row per name and minute, of the latest days."""
+    """Store one row per name and day, of the latest days."""
     latest = sums.select(DT).distinct().orderBy(F.desc(DT)).limit(DAYS).collect()
     recent = sums.where(F.col(DT).isin([row[DT] for row in latest])).drop(DT)
     combined = in_order(recent).mapInArrow(combine_partials, from_arrow_schema(PARTIAL))

@@ -66,7 +66,7 @@ def files_of_days(
     return [
         (day, " ".join(map(str, file)))
         for day, folder in folders.items()
-        for file in _stats(folder, f"{table}/{DT}={day}", _names(folder))
+        for file in _files(folder, f"{table}/{DT}={day}")
     ]
 
 
@@ -129,28 +129,27 @@ def _listed_here(path: str, table: str) -> Iterator[tuple[str, DayFiles]]:
     except FileNotFoundError:
         return
     for folder in folders:
-        names = sorted(_names(folder.path))
-        if names:
-            below = f"{table}/{folder.name}"
-            yield folder.name[-10:], _summed(_stats(folder.path, below, names))
+        files = sorted(_files(folder.path, f"{table}/{folder.name}"))
+        if files:
+            yield folder.name[-10:], _summed(files)
 
 
-def _names(folder: str) -> Iterator[str]:
-    """Of the files of a table."""
-    for root, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if is_visible(name)]
-        for name in names:
-            if name.endswith(".parquet") and is_visible(name):
-                yield os.path.relpath(os.path.join(root, name), folder)
-
-
-def _stats(path: str, below: str, names: Iterable[str]) -> Iterator[tuple[str, int, int]]:
-    for name in names:
-        try:
-            found = os.stat(os.path.join(path, name))
-        except FileNotFoundError:  # replaced since
-            continue
-        yield f"{below}/{name}", found.st_size, found.st_mtime_ns // 1_000_000
+def _files(folder: str, below: str) -> Iterator[tuple[str, int, int]]:
+    """The files of one day: their paths, sizes and times of change."""
+    try:
+        entries = list(os.scandir(folder))
+    except FileNotFoundError:
+        return
+    for entry in filter(lambda entry: is_visible(entry.name), entries):
+        path = f"{below}/{entry.name}"
+        if entry.is_dir():
+            yield from _files(entry.path, path)
+        elif entry.name.endswith(".parquet"):
+            try:
+                found = entry.stat()
+            except FileNotFoundError:  # replaced since
+                continue
+            yield path, found.st_size, found.st_mtime_ns // 1_000_000
 
 
 def _summed(files: Iterable[tuple[str, int, int]]) -> DayFiles:

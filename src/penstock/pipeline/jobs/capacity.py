@@ -129,7 +129,7 @@ def _days(queues: DataFrame) -> DataFrame:
         .agg(
             F.sum("finished").alias("messages"),
             F.try_divide(F.sum("bytes"), F.sum("finished")).alias("payload"),
-            F.coalesce(F.sum("moved"), F.lit(0.0)).cast("long").alias("moved"),
+            F.coalesce(F.sum("moved"), F.lit(0.0)).try_cast("long").alias("moved"),
             (F.max("moved") / 60).alias("bandwidth_peak"),
             (F.max("finished") / 60).alias("per_second_peak"),
             F.max("backlog").alias("backlog_peak"),

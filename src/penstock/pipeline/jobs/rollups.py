@@ -6,28 +6,27 @@ can be added up and percentiles be read from the sum; see pipeline/histogram.py.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from penstock.domain.lake.layout import BACKLOG
 from penstock.domain.lake.pipeline_settings import PipelineSettings
-from penstock.domain.limits import MINUTE, NUL
+from penstock.domain.limits import DAY, NUL
 from penstock.pipeline.checks import sound_rows
 from penstock.pipeline.job import JobOutput, PipelineJob, Tables
+from penstock.pipeline.merged_sums import merge_partials
 from penstock.pipeline.minute_sums import (
     DIMENSIONS,
-    GRAINS,
     MEASURES,
     NO_NAME,
     OUTCOMES,
     PARTIAL,
-    SUMS,
-    merge_partials,
     partials,
+    samples,
 )
-from penstock.pipeline.schemas import ComputedTable, double, histogram, long, text
+from penstock.pipeline.schemas import DT, ComputedTable, double, histogram, long, text
 
 _FILES_PER_DAY = 4  # at most; also how many tasks can add up a day
 
@@ -65,14 +64,18 @@ ROLLUPS = ComputedTable(
 
 def rollups(tables: Tables, settings: PipelineSettings) -> DataFrame:
     ended = narrow(tables["lifecycle"]).mapInArrow(partials, from_arrow_schema(PARTIAL))
-    samples = backlog_samples(sound_rows(tables["backlog"], BACKLOG))
-    return roll_up(ended.unionByName(samples, allowMissingColumns=True))
+    return roll_up(ended.unionByName(backlog_samples(sound_rows(tables["backlog"], BACKLOG))))
 
 
 def roll_up(minutes: DataFrame) -> DataFrame:
-    """Rollups from sums per minute and name, of which there may be several rows each."""
+    """`minutes`: rows of PARTIAL, in any order and as many as there are."""
     merged = in_order(minutes).mapInArrow(merge_partials, StructType(ROLLUPS.schema.fields[:-1]))
-    return merged.withColumn("dt", F.date_format(F.timestamp_millis("at"), "yyyy-MM-dd"))
+    return merged.withColumn(DT, day_text(F.expr(f"at div {DAY}")))
+
+
+def day_text(day: Column) -> Column:
+    """The day of a number of days since 1970."""
+    return F.date_from_unix_date(day.cast("int")).cast("string")
 
 
 def in_order(minutes: DataFrame) -> DataFrame:
@@ -80,9 +83,8 @@ def in_order(minutes: DataFrame) -> DataFrame:
 
     The rows of a day are in few partitions, so that they need no other shuffle before the write.
     """
-    day = F.expr(f"minute div {GRAINS['day']}")
     few = F.pmod(F.hash("dimension", "name"), F.lit(_FILES_PER_DAY))
-    return minutes.repartition(day, few).sortWithinPartitions("dimension", "name", "minute")
+    return minutes.repartition("day", few).sortWithinPartitions("dimension", "name")
 
 
 def narrow(lifecycle: DataFrame) -> DataFrame:
@@ -110,13 +112,8 @@ def narrow(lifecycle: DataFrame) -> DataFrame:
 
 def backlog_samples(backlog: DataFrame) -> DataFrame:
     """Backlog samples as rows with 0 endings, so that a queue without endings has rollups too."""
-    return backlog.select(
-        F.lit("queue").alias("dimension"),
-        F.col("queue").alias("name"),
-        F.expr(f"at div {MINUTE}").alias("minute"),
-        F.col("ready").alias("backlog"),
-        *(F.lit(0).cast("long").alias(name) for name in SUMS),
-    )
+    found = backlog.select("queue", "at", "ready")
+    return found.mapInArrow(samples, from_arrow_schema(PARTIAL))
 
 
 JOB = PipelineJob(

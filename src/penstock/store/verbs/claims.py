@@ -259,6 +259,7 @@ class Claims:
         count.ready -= len(messages)
         count.leased += len(messages)
         count.claimed_total += len(messages)
+        self._transaction.note_claimed(batch.queue_no, messages)
         if batch.allowed is not None:
             is_short = batch.is_short and batch.kinds is None
             self._allowances.record_claim(batch.queue_no, messages, is_short=is_short, now=now)

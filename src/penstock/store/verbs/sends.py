@@ -39,6 +39,7 @@ class Sends:
         transaction.load_queues({n.message.queue_no for n in new})
         answers = self._unknown_queues(new)
         numbers = numbers_of(asked)
+        transaction.sent_nos = numbers if isinstance(numbers, range) else set(numbers)
         keyed = self._group_by_key(new, answers)
         if keyed:
             self._answer_known(keyed, answers, now=max(n.message.sent_at for n in new))

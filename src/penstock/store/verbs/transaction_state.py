@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
@@ -44,6 +44,7 @@ class TransactionState:
         self._locked_queues: set[int] = set()
         self.is_alone = False  # all other writers are locked out until the commit
         self.woken: dict[int, int] = {}
+        self.sent_nos: Collection[int] = ()  # of the messages that this transaction sends
         # Ids of messages that ended.  Completions without a result are too many to announce: only
         # this process hears of them, and only while it waits for messages.
         self.ended: list[str] = []
@@ -60,6 +61,7 @@ class TransactionState:
         self._locked_queues = set()
         self.is_alone = False
         self.woken = {}
+        self.sent_nos = ()
         self.ended = []
         self.ended_here = []
         self.partitions.open()
@@ -87,6 +89,15 @@ class TransactionState:
 
     def wake(self, queue_no: int, count: int = 1) -> None:
         self.woken[queue_no] = self.woken.get(queue_no, 0) + count
+
+    def note_claimed(self, queue_no: int, messages: Iterable[Message]) -> None:
+        """No wake-up is needed for messages that the same transaction sends and claims."""
+        if self.sent_nos and queue_no in self.woken:
+            left = self.woken[queue_no] - sum(m.message_no in self.sent_nos for m in messages)
+            if left > 0 or self.count(queue_no).waiting > 0:  # 0: there is a new due date
+                self.woken[queue_no] = max(left, 0)
+            else:
+                del self.woken[queue_no]
 
     def hints(self) -> Hints:
         return Hints(self.woken, self.ended, self.ended_here)

@@ -51,7 +51,7 @@ from penstock.worker.worker import JobWorker
 
 _log = logging.getLogger("penstock.worker")
 
-_SWITCH_SECONDS = 0.0005  # the pump must not wait 5 ms for the interpreter while a job computes
+_SWITCH_SECONDS = 0.0001  # the pump must not wait 5 ms for the interpreter while a job computes
 _FAILED = 1
 _AT_EXIT_S = 10.0  # limit for all `atexit` handlers; that of multiprocessing waits for its children
 
