@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock import Batch, Bury, Cancel, Item, Penstock, Retry, Snooze, current
+from penstock import Batch, Bury, Cancel, Item, Penstock, Retry, Snooze, current, step_sync
 from penstock.domain.errors import LeaseLost
 from penstock.domain.message.lifecycle import State
 from penstock.worker.claimed_job import StopReason
@@ -92,6 +92,23 @@ def test_a_returned_list_has_an_outcome_for_each_job(app, make_rig):
         State.CANCELLED,
         State.WAITING,
     ]
+
+
+def test_an_entry_of_a_returned_list_is_the_result_of_its_job(app, make_rig):
+    @app.job(queue="mail", batch=Batch(max=3))
+    def double(items: list[Item[int]]) -> list[int | Cancel]:
+        items[2].settle(7)
+        return [2 * items[0].value, Cancel("odd"), 0]
+
+    @app.job(queue="mail", batch=Batch(max=1))
+    def dropped(numbers: list[int]) -> None: ...
+
+    first, second, third = (double.enqueue(n) for n in (1, 2, 3))
+    other = dropped.enqueue(1)
+    _run_once(make_rig(slots=4))
+
+    assert (first.result("0s"), third.result("0s"), other.result("0s")) == (2, 7, None)
+    assert second.state() is State.CANCELLED
 
 
 def test_a_list_of_another_length_fails_the_jobs_that_were_not_settled(app, make_rig):
@@ -315,6 +332,20 @@ def test_a_burst_does_not_wait_for_a_chunk_to_fill(app, clock, make_rig):
     driver.run_all()
 
     assert calls == [["ada"]]
+
+
+def test_what_belongs_to_one_job_is_refused_for_a_whole_chunk(app, make_rig):
+    @app.job(queue="mail", batch=Batch(max=2))
+    def send(mails: list[Mail]) -> None:
+        with pytest.raises(Exception, match="use its Item"):
+            current().complete(tx=None)
+        with pytest.raises(Exception, match="use its Item"):
+            step_sync("charge", lambda: 5)
+
+    sent = [send.enqueue(Mail(to)) for to in "ab"]
+    _run_once(make_rig(slots=2))
+
+    assert [app.jobs.get(one).state for one in sent] == [State.DONE] * 2
 
 
 def test_a_declined_declaration_says_what_is_wrong(app):

@@ -31,6 +31,7 @@ class Current:
     @property
     def steps(self) -> DurableSteps:
         """Its durable steps; `using(tx=…)` records them in a transaction of the caller."""
+        self._refuse_chunk("steps are recorded for")
         found: DurableSteps | None = vars(self).get("_steps")
         if found is None:  # set at once: threads of a handler share it
             found = vars(self).setdefault("_steps", DurableSteps(self._job, self._backend))
@@ -120,14 +121,20 @@ class Current:
 
         `result`: what the job returns; what its function returns afterwards is dropped.
         """
+        self._refuse_chunk("complete(tx=…) ends")
         text = self._encoded(result)
         self._backend().complete(self._job.receipt, tx=tx, result=text)
         self._is_completed = True
 
     async def complete_async(self, *, tx: object, result: object = UNSET) -> None:
+        self._refuse_chunk("complete(tx=…) ends")
         text = self._encoded(result)
         await self._backend().complete_async(self._job.receipt, tx=tx, result=text)
         self._is_completed = True
+
+    def _refuse_chunk(self, what: str) -> None:
+        if self._job.members:
+            raise InvalidRequest(f"this function has many jobs: {what} one of them: use its Item")
 
     def _encoded(self, result: object) -> str | None:
         handler = self._job.handler
