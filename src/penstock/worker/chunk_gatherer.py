@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from itertools import islice, takewhile
 
 from penstock.domain.message.lease import Verb
-from penstock.worker.batch import Batch
+from penstock.worker.batch import MAX_CHUNK, Batch
 from penstock.worker.chunk import Chunk, ChunkKey, chunk_of, key_of
 from penstock.worker.claimed_job import ClaimedJob, JobAct
 
@@ -43,18 +43,15 @@ class ChunkGatherer:
 
     def sort(self, jobs: Sequence[ClaimedJob]) -> list[ClaimedJob]:
         """Gather jobs for chunks; returns what may start: the other jobs, and complete chunks."""
-        started: list[ClaimedJob] = []
-        others = most = 0
+        started = [job for job in jobs if job.handler is None or job.handler.batch is None]
+        self.appetite = 0
+        if len(started) == len(jobs):
+            return started
+        most = 0 if started else MAX_CHUNK
         for job in jobs:
-            assert job.handler is not None
-            batch = job.handler.batch
-            if batch is None:
-                started.append(job)
-                others += 1
-            else:
+            if job.handler is not None and job.handler.batch is not None:
                 started += self._add(job)
-                most = max(most, batch.max)
-        self.appetite = 0 if others else most
+                self.appetite = min(max(self.appetite, job.handler.batch.max), most)
         return started
 
     def _add(self, job: ClaimedJob) -> list[Chunk]:

@@ -191,7 +191,9 @@ class Pump:
             count += 1
             if job.started_at and job.runs_in is not RunsIn.SANDBOX:
                 self.ended += len(job.members) or 1
-            if isinstance(job, Chunk):
+            if job.stop_reason is None and not job.members:  # most jobs
+                self._end(job, act or fail(job, _CANCELLED))
+            elif isinstance(job, Chunk):
                 self._end_chunk(job, act or fail(job, _CANCELLED))
             else:
                 self._finish(job, act)
