@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from penstock.client.flows.steps import chain as chain
     from penstock.client.flows.steps import group as group
     from penstock.client.flows.steps import previous as previous
+    from penstock.client.jobs.chunk_job import ChunkJob as ChunkJob
     from penstock.client.jobs.current import Current as Current
     from penstock.client.jobs.current import current as current
     from penstock.client.jobs.handle import Enqueued as Enqueued
+    from penstock.client.jobs.item import Item as Item
     from penstock.client.jobs.job import Job as Job
     from penstock.client.jobs.options import Unique as Unique
     from penstock.client.jobs.steps import sleep as sleep
@@ -33,12 +35,18 @@ if TYPE_CHECKING:
     from penstock.domain.message.outcome import Retry as Retry
     from penstock.domain.message.outcome import Snooze as Snooze
     from penstock.domain.message.retry import Exponential as Exponential
+    from penstock.worker.batch import Batch as Batch
+    from penstock.worker.interruption import JobCancelled as JobCancelled
 
 # Imported when they are asked for: most parts of Penstock need none of them.
 _HOMES = {
     "Penstock": "client.app",
     "Job": "client.jobs.job",
     "Enqueued": "client.jobs.handle",
+    "Batch": "worker.batch",
+    "JobCancelled": "worker.interruption",
+    "Item": "client.jobs.item",
+    "ChunkJob": "client.jobs.chunk_job",
     "Unique": "client.jobs.options",
     "Exponential": "domain.message.retry",
     "Retry": "domain.message.outcome",

@@ -14,6 +14,7 @@ import msgspec
 
 from penstock.domain.errors import PenstockError
 from penstock.domain.limits import DEFAULT_LIMITS
+from penstock.domain.message.attempt_log import LogPart
 from penstock.domain.message.draft import NewMessage
 from penstock.domain.message.history import Attempt, Ending, HistoryFilter
 from penstock.domain.message.lease import LeaseAct
@@ -225,6 +226,14 @@ class HistoryStore(Protocol):
     def content(self, ending: Ending) -> Content | None: ...
 
 
+class AttemptLogStore(Protocol):
+    def add(self, part: LogPart, *, now: int, most: int) -> bool:
+        """Add a part; False if the log of the attempt would become larger than `most`."""
+        ...
+
+    def of_message(self, no: int, *, after: tuple[int, int], limit: int) -> list[LogPart]: ...
+
+
 class ResultStore(Protocol):
     """What became of messages."""
 
@@ -319,6 +328,7 @@ class Session(Protocol):
     queues: QueueStore
     messages: MessageStore
     history: HistoryStore
+    attempt_logs: AttemptLogStore
     results: ResultStore
     flows: FlowStore
     keys: KeyStore

@@ -35,6 +35,7 @@ from penstock.runtime.waiting_results import WaitingResults
 from penstock.runtime.worker_duties import WorkerQueueReaper, WorkerReaper
 from penstock.services.access import Keyring, KeyService, LoginService
 from penstock.services.answers import AnswerService
+from penstock.services.attempt_logs import AttemptLogService
 from penstock.services.bulk.moves import MoveService
 from penstock.services.bulk.selection import SelectionService
 from penstock.services.bus import Bus
@@ -117,6 +118,7 @@ class Broker:
         )
         self.recurring = RecurringService(store, clock, dice, settings.limits)
         self.history = HistoryService(store, clock, settings.limits)
+        self.attempt_logs = AttemptLogService(store, clock, settings.limits)
         self.results = ResultService(store)
         self.waiting_results = WaitingResults(
             store,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from penstock.operations.administration import AdministrationOperations
+from penstock.operations.attempt_logs import AttemptLogOperations
 from penstock.operations.call import Handlers
 from penstock.operations.circuits import CircuitOperations, CircuitSettingsOperations
 from penstock.operations.deliveries import DeliveryOperations, RouteOperations
@@ -44,6 +45,7 @@ def handlers_of(broker: Broker, waiting: WaitingCounts | None = None) -> Handler
         StepOperations(b.steps, b.messages, b.directory),
         SignalOperations(b.steps),
         BulkOperations(b.messages, b.selection),
+        AttemptLogOperations(b.attempt_logs, b.messages, b.directory, settings.limits),
         ResultOperations(b.results, b.waiting_results, settings.limits),
         MoveOperations(b.moves),
         FlowOperations(b.flows, b.waiting_results, settings.limits),

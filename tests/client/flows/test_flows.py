@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from penstock import JobFailed, Penstock, current
+from penstock import Batch, JobFailed, Penstock, current
 from penstock.domain.errors import InvalidRequest, WrongState
 from tests.client.flows.conftest import FlowDriver
 
@@ -188,3 +188,19 @@ def test_options_of_a_job_count_for_its_member(
     clock.advance(minutes=60)
     driver.run_all()
     assert ran == ["a", "b"]
+
+
+def test_jobs_of_chunks_are_members_without_inputs(app: Penstock, queue: str) -> None:
+    @app.job(queue=queue, kind="store", batch=Batch())
+    def store(rows: list[int]) -> None: ...
+
+    @app.job(queue=queue)
+    def count() -> int:
+        return 3
+
+    f = app.flow("nightly")
+    a = f.add(count)
+    f.add(store, 17, after=[a])
+    with pytest.raises(InvalidRequest, match="takes no results"):
+        f.add(store, a)
+    assert f.enqueue().status().total == 2

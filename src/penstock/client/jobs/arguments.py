@@ -25,6 +25,8 @@ _VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 _encoder = msgspec.json.Encoder(enc_hook=write_model)
 # Keys in a fixed order, sets sorted: the same arguments always encode to the same text.
 _canonical = msgspec.json.Encoder(enc_hook=write_model, order="deterministic")
+encode = _encoder.encode
+canonical_json = _canonical.encode
 
 
 class Arguments:
@@ -71,11 +73,16 @@ class Arguments:
             if self._parameters[name].kind is Parameter.VAR_KEYWORD:
                 raise InvalidRequest(f"job {self._kind!r}: {name!r} takes no results of other jobs")
         rest = {name: value for name, value in given.items() if name not in left_out}
-        return self.write_named(rest, is_part=bool(left_out)), left_out
+        decoder = self._prepare_part() if left_out else self._prepare()
+        return self._write_checked(rest, decoder), left_out
 
-    def write_named(self, given: Mapping[str, object], *, is_part: bool = False) -> str:
-        """The same for arguments by name; `is_part`: required ones may be missing."""
-        decoder = self._prepare_part() if is_part else self._prepare()
+    def write_named(self, given: Mapping[str, object]) -> str:
+        """The same for arguments by name."""
+        return self._write_checked(given, self._prepare())
+
+    def _write_checked(
+        self, given: Mapping[str, object], decoder: msgspec.json.Decoder[Any]
+    ) -> str:
         for name in self._unchecked:
             if name in given and not is_plain_json(given[name]):
                 if _has_big_integer(given[name]):
@@ -88,7 +95,7 @@ class Arguments:
                     f"so it accepts only plain JSON, not {given[name]!r}"
                 )
         try:
-            body = _encoder.encode(given)
+            body = encode(given)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise InvalidRequest(f"job {self._kind!r}: {self._culprit(given)}{error}") from None
         self._decode(decoder, body)
@@ -123,7 +130,7 @@ class Arguments:
             default = self._parameters[name].default
             if value is UNSET:
                 values[name] = None if default is Parameter.empty else default
-        return _canonical.encode(values)
+        return canonical_json(values)
 
     @property
     def names(self) -> list[str]:
@@ -184,14 +191,14 @@ class Arguments:
         try:
             return decoder.decode(body)
         except msgspec.DecodeError as error:  # of another type, or not JSON
-            raise InvalidRequest(f"job {self._kind!r}: {_describe(error)}") from None
+            raise InvalidRequest(f"job {self._kind!r}: {describe(error)}") from None
         except RecursionError as error:
             raise InvalidRequest(f"job {self._kind!r}: {error}") from None
 
     def _culprit(self, given: Mapping[str, object]) -> str:
         for name, value in given.items():
             try:
-                _encoder.encode(value)
+                encode(value)
             except (TypeError, ValueError, OverflowError, RecursionError):
                 return f"argument {name!r}: "
         return ""
@@ -228,7 +235,7 @@ def _has_big_integer(value: object) -> bool:
     return False
 
 
-def _describe(error: msgspec.DecodeError) -> str:
+def describe(error: msgspec.DecodeError) -> str:
     """Replace the path in msgspec's "… - at `$.to`" with the name of the argument."""
     text, _, path = str(error).partition(" - at `$")
     if path:

@@ -17,7 +17,7 @@ from penstock.domain.datetimes import moment_of
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest
 from penstock.services.messages import MAX_PROGRESS_CHARS
-from penstock.worker.claimed_job import ClaimedJob
+from penstock.worker.claimed_job import ClaimedJob, LogBuffer
 
 if TYPE_CHECKING:
     from penstock.client.flows.handle import FlowHandle
@@ -41,6 +41,7 @@ class Current:
     @property
     def steps(self) -> DurableSteps:
         """Its durable steps; `using(tx=…)` records them in a transaction of the caller."""
+        self._refuse_chunk("steps are recorded for")
         found: DurableSteps | None = vars(self).get("_steps")
         if found is None:  # set at once: threads of a handler share it
             found = vars(self).setdefault("_steps", DurableSteps(self._job, self._backend))
@@ -138,14 +139,20 @@ class Current:
 
         `result`: what the job returns; what its function returns afterwards is dropped.
         """
+        self._refuse_chunk("complete(tx=…) ends")
         text = self._encoded(result)
         self._backend().complete(self._job.receipt, tx=tx, result=text)
         self._is_completed = True
 
     async def complete_async(self, *, tx: object, result: object = UNSET) -> None:
+        self._refuse_chunk("complete(tx=…) ends")
         text = self._encoded(result)
         await self._backend().complete_async(self._job.receipt, tx=tx, result=text)
         self._is_completed = True
+
+    def _refuse_chunk(self, what: str) -> None:
+        if self._job.members:
+            raise InvalidRequest(f"this function has many jobs: {what} one of them: use its Item")
 
     def _encoded(self, result: object) -> str | None:
         handler = self._job.handler
@@ -167,6 +174,12 @@ def running_job_label() -> tuple[str, str | None] | None:
     """The id and kind of the running job; None where no job runs."""
     job = _current.get(None)
     return None if job is None else (job.id, job.kind)
+
+
+def running_job_log() -> LogBuffer | None:
+    """The buffer of the running job; None if its log is not kept, or no job runs."""
+    job = _current.get(None)
+    return None if job is None else job._job.log
 
 
 class CurrentJob:

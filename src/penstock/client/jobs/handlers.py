@@ -20,12 +20,15 @@ import msgspec
 from penstock.client.backend import Backend
 from penstock.client.bus.listener import QueueListener
 from penstock.client.jobs import tracing
+from penstock.client.jobs.chunk_job import ChunkJob
 from penstock.client.jobs.current import Current, CurrentJob
+from penstock.client.jobs.item import Item
 from penstock.client.jobs.job import Job
 from penstock.client.jobs.return_value import PLAIN, ReturnValue
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.topic import NODE_QUEUE_SEPARATOR
 from penstock.worker.application import Running
+from penstock.worker.chunk import Chunk
 from penstock.worker.claimed_job import ClaimedJob, Handler
 from penstock.worker.slots.lifespan import WorkerHooks
 
@@ -131,6 +134,18 @@ class JobHandlers:
     def queues(self) -> list[str]:
         return sorted({job.queue for job in self._jobs.values()} | self._listeners.keys())
 
+    @property
+    def chunk_queues(self) -> frozenset[str]:
+        """Queues whose only handler gets chunks by group."""
+        by_queue: dict[str, list[Job[..., Any]]] = {}
+        for job in self._jobs.values():
+            by_queue.setdefault(job.queue, []).append(job)
+        return frozenset(
+            queue
+            for queue, [job, *others] in by_queue.items()
+            if not others and queue not in self._listeners and job.batch and job.batch.by == "group"
+        )
+
     def add(self, job: Job[..., Any]) -> None:
         before = self._jobs.get(job.kind)
         if before is not None and _place(before) != _place(job):
@@ -166,6 +181,14 @@ class JobHandlers:
             if listener.wants(job.kind):
                 return listener
         return None if job.kind is None else self.find(job.kind)
+
+    def bind_chunk(self, chunk: Chunk) -> Callable[[], object]:
+        assert isinstance(chunk.handler, ChunkJob)
+        items: list[Item[Any]] = [
+            Item(member, self._backend, self._flow_of) for member in chunk.left
+        ]
+        chunk.items = items
+        return chunk.handler.bind_items(items)
 
     def around(self, job: ClaimedJob) -> AbstractContextManager[Running]:
         """Enter the trace it was sent in, `current()`, then the sync hooks in declaration order."""

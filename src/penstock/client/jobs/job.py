@@ -148,6 +148,8 @@ class Job(Enqueuing[P, R_co], Generic[P, R_co]):
         super().__init__(outbox, spec, resolved)
         self._function = function
         self.is_async = inspect.iscoroutinefunction(function)  # read for each claimed job
+        self.batch = spec.batch  # the same
+        self.keeps_logs = spec.keeps_logs
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:

@@ -19,6 +19,7 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
     "Run": {
         "operate.serve": {"serve": "start a server"},
         "workers.worker": {"worker": "run the jobs of an application"},
+        "workers.dev": {"dev": "run a server, workers and the console while you write jobs"},
         "workers.scaling": {"autoscale": "start and drain workers according to the backlog"},
         "operate.store": {"migrate": "bring the store's schema up to date"},
     },

@@ -17,6 +17,7 @@ from penstock.store.commit.requests import RequestKind, StoreRequest
 from penstock.store.database import Collision, Database, RowsChanged
 from penstock.store.entities.access import SqlKeys, SqlLogins
 from penstock.store.entities.archive import SqlArchive, SqlRestoring
+from penstock.store.entities.attempt_logs import SqlAttemptLogs
 from penstock.store.entities.circuits import SqlCircuits, SqlDeliveries
 from penstock.store.entities.documents import SqlDocuments, SqlDuties, SqlFacts
 from penstock.store.entities.flows import SqlFlows
@@ -62,6 +63,7 @@ class SqlSession(Session):
         self.flows = SqlFlows(self.transaction, changes, self._flow_endings, releases, self._sends)
         self.messages = SqlMessages(self.transaction, changes, claims, self.flows)
         self.history = SqlHistory(self.transaction)
+        self.attempt_logs = SqlAttemptLogs(self.transaction)
         self.results = SqlResults(self.transaction)
         self.keys = SqlKeys(self.transaction)
         self.logins = SqlLogins(self.transaction)
