@@ -20,7 +20,6 @@ from penstock.domain.message.history import Attempt, Ending, HistoryFilter
 from penstock.domain.message.lease import LeaseAct
 from penstock.domain.message.lifecycle import Content, Message, State
 from penstock.domain.message.move_task import MoveTask
-from penstock.domain.message.result import MessageResult
 from penstock.domain.message.selection import Selection
 from penstock.domain.queue.queue import Counts, Queue, QueueSettings
 from penstock.domain.schedule.schedule import Schedule
@@ -33,6 +32,7 @@ from penstock.ports.registry import FactStore, KeyStore, LoginStore, WorkerStore
 from penstock.ports.steps import SignalStore, StepStore
 from penstock.ports.ticket import Ticket
 from penstock.ports.topics import TaggedMessages, TopicStore
+from penstock.ports.waiting import ResultStore
 
 T = TypeVar("T")
 
@@ -232,22 +232,6 @@ class AttemptLogStore(Protocol):
         ...
 
     def of_message(self, no: int, *, after: tuple[int, int], limit: int) -> list[LogPart]: ...
-
-
-class ResultStore(Protocol):
-    """What became of messages."""
-
-    def of(self, ids: Sequence[str]) -> dict[str, MessageResult]:
-        """By id, live or from history; those that are not stored are left out."""
-        ...
-
-    def of_ending(self, ending: Ending) -> str | None:
-        """JSON text; None: it was not kept."""
-        ...
-
-    def running(self, ids: Sequence[str]) -> set[str]:
-        """Those of these messages that have not ended."""
-        ...
 
 
 class MoveStore(Protocol):
