@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from penstock.client.app import Penstock as Penstock
     from penstock.client.bus.bus import Event as Event
     from penstock.client.bus.notifications import DueNotification as DueNotification
+    from penstock.client.flows.steps import chain as chain
+    from penstock.client.flows.steps import group as group
+    from penstock.client.flows.steps import previous as previous
     from penstock.client.jobs.chunk_job import ChunkJob as ChunkJob
     from penstock.client.jobs.current import Current as Current
     from penstock.client.jobs.current import current as current
@@ -50,6 +53,9 @@ _HOMES = {
     "Snooze": "domain.message.outcome",
     "Cancel": "domain.message.outcome",
     "Bury": "domain.message.outcome",
+    "chain": "client.flows.steps",
+    "group": "client.flows.steps",
+    "previous": "client.flows.steps",
     "current": "client.jobs.current",
     "Current": "client.jobs.current",
     "step": "client.jobs.steps",

@@ -41,7 +41,7 @@ class AHandler(msgspec.Struct):
     keeps_logs: bool = False
     keeps_result: bool = False
 
-    def bind(self, body):
+    def call_with(self, body):
         raise NotImplementedError
 
     def write_result(self, value):

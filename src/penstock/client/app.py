@@ -20,6 +20,7 @@ from penstock.client.backend import Backend
 from penstock.client.bus.bus import BusMixin
 from penstock.client.bus.notifications import NotificationQueue
 from penstock.client.declared_queues import DeclaredQueues, QueueOptions, settings_of
+from penstock.client.flows.mixin import FlowMixin
 from penstock.client.jobs import recurring, tracing
 from penstock.client.jobs.chunk_job import ChunkDecorator, job_class
 from penstock.client.jobs.current import Current, running_job_label, running_job_log
@@ -66,11 +67,10 @@ H = TypeVar("H", bound=Callable[[Current], Any])
 W = TypeVar("W", bound=Callable[[], Any])
 
 
-class Penstock(BusMixin, SignalMixin, Application):
+class Penstock(BusMixin, FlowMixin, SignalMixin, Application):
     """Safe to share between threads; a forked child opens its own backend.
 
-    `settings` configure a store in this process, as `{"limits.max_body_bytes": "20MiB"}`.  They
-    override the environment and the config file.
+    `settings`, such as `{"limits.max_body_bytes": "20MiB"}`, override environment and config file.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Penstock(BusMixin, SignalMixin, Application):
         self._lazy_backend = LazyBackend(self._open)
         self._declared = DeclaredQueues()
         self.recurring = RecurringWork(self)
-        self.handlers = JobHandlers(self._lazy_backend.get)
+        self.handlers = JobHandlers(self._lazy_backend.get, self.flow_of_job)
 
     # --- jobs ---
 
@@ -301,8 +301,7 @@ class Penstock(BusMixin, SignalMixin, Application):
 
     def job_source(self) -> JobSource:
         """Where a worker claims jobs; creates missing queues and declares recurring work."""
-        backend = self._lazy_backend.get()
-        self._subscribe_all(backend)
+        self._subscribe_all(backend := self._lazy_backend.get())
         for name in self.queues:
             self._apply_declared(backend, name)
         for recurrence in self.recurring.declared:

@@ -27,6 +27,7 @@ from penstock.domain.schedule.schedule import Schedule
 from penstock.domain.store.damage import Damage
 from penstock.ports.archive import ArchiveStore, RestoreStore
 from penstock.ports.circuits import CircuitStore, DeliveryStore, DocumentStore, DutyStore
+from penstock.ports.flows import FlowStore
 from penstock.ports.overview import MinuteCounterStore, OverviewStore
 from penstock.ports.registry import FactStore, KeyStore, LoginStore, WorkerStore
 from penstock.ports.steps import SignalStore, StepStore
@@ -329,6 +330,7 @@ class Session(Protocol):
     history: HistoryStore
     attempt_logs: AttemptLogStore
     results: ResultStore
+    flows: FlowStore
     keys: KeyStore
     logins: LoginStore
     moves: MoveStore

@@ -44,6 +44,7 @@ from penstock.services.circuits.details import CircuitDetails
 from penstock.services.circuits.job_routes import JobRoutes
 from penstock.services.directory import Directory
 from penstock.services.documents import DocumentService
+from penstock.services.flows import FlowService
 from penstock.services.history import FactService, HistoryService
 from penstock.services.messages import MessageService
 from penstock.services.notifications import NotificationService
@@ -112,6 +113,9 @@ class Broker:
         self.tables = open_tables(settings.insights_folder)
         self.sql = sql_of_server(settings)
         self.moves = MoveService(store, clock, dice)
+        self.flows = FlowService(
+            store, clock, dice, settings.limits, auto_create=settings.queues.auto_create
+        )
         self.recurring = RecurringService(store, clock, dice, settings.limits)
         self.history = HistoryService(store, clock, settings.limits)
         self.attempt_logs = AttemptLogService(store, clock, settings.limits)

@@ -65,7 +65,7 @@ class Handler(Protocol):
         """Encode what it returned as JSON text; raises InvalidRequest."""
         ...
 
-    def bind(self, body: str) -> Callable[[], object]:
+    def call_with(self, body: str) -> Callable[[], object]:
         """Return the call with its arguments; raises InvalidRequest if the body does not match.
 
         If the result, or the result of a returned coroutine, is an Outcome, it decides what happens

@@ -37,7 +37,7 @@ def prepare(handlers: Handlers, job: ClaimedJob, clock: Clock) -> JobAct | None:
         handler = handlers.handler_of(job)
         if handler is None:
             return outcomes.park_unknown_kind(job, now=clock.now())
-        job.call = handler.bind(job.body)
+        job.call = handler.call_with(job.body)
         job.handler = handler
         return None
     except InvalidRequest as error:

@@ -97,7 +97,7 @@ class QueueListener:
             return True
         return kind is not None and any(fnmatchcase(kind, pattern) for pattern in self.kinds)
 
-    def bind(self, body: str) -> Callable[[], object]:
+    def call_with(self, body: str) -> Callable[[], object]:
         try:
             event = self._prepare().decode(body)
         except (msgspec.DecodeError, RecursionError) as error:

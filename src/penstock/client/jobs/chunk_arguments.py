@@ -52,8 +52,18 @@ class ChunkArguments(Arguments):
             )
         return self._write(args[0])
 
-    def write_named(self, given: Mapping[str, object]) -> str:
+    def write_named(self, given: Mapping[str, object], *, is_part: bool = False) -> str:
         return self._write(given)
+
+    def write_part(
+        self,
+        args: tuple[object, ...],
+        kwargs: Mapping[str, object],
+        is_left_out: Callable[[object], bool],
+    ) -> tuple[str, dict[str, object]]:
+        if any(map(is_left_out, args)):
+            raise InvalidRequest(f"job {self._kind!r} gets chunks: it takes no results of others")
+        return self.write(args, kwargs), {}
 
     def value(self, body: str | bytes) -> object:
         """Decode the element; raises InvalidRequest if the body does not match."""

@@ -18,7 +18,7 @@ class ChunkJob(Job[[A], Any], Generic[A]):
     def __call__(self, items: Sequence[A]) -> Any:  # type: ignore[override]
         return self._function(items)  # type: ignore[arg-type]
 
-    def bind(self, body: str) -> Callable[[], Any]:
+    def call_with(self, body: str) -> Callable[[], Any]:
         value = self._chunk_arguments.value(body)
         return lambda: value
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import UNSET
@@ -18,13 +19,22 @@ from penstock.domain.errors import InvalidRequest
 from penstock.services.messages import MAX_PROGRESS_CHARS
 from penstock.worker.claimed_job import ClaimedJob, LogBuffer
 
+if TYPE_CHECKING:
+    from penstock.client.flows.handle import FlowHandle
+
 _current: ContextVar[Current] = ContextVar("penstock_current")
 
 
 class Current:
-    def __init__(self, job: ClaimedJob, backend: Callable[[], Backend]) -> None:
+    def __init__(
+        self,
+        job: ClaimedJob,
+        backend: Callable[[], Backend],
+        flow_of: Callable[[str], FlowHandle],
+    ) -> None:
         self._job = job
         self._backend = backend
+        self._flow_of = flow_of
         self._is_completed = False
         self.result: object = None
 
@@ -78,6 +88,14 @@ class Current:
     @property
     def attributes(self) -> dict[str, str]:
         return self._job.attributes or {}
+
+    @property
+    def flow(self) -> FlowHandle:
+        """The flow that the job is a member of; raises InvalidRequest if there is none.
+
+        It asks the store for it, once for each use.
+        """
+        return self._flow_of(self.id)
 
     @property
     def sent_at(self) -> datetime:

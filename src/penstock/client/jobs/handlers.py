@@ -13,7 +13,7 @@ from contextlib import (
     contextmanager,
 )
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -31,6 +31,9 @@ from penstock.worker.application import Running
 from penstock.worker.chunk import Chunk
 from penstock.worker.claimed_job import ClaimedJob, Handler
 from penstock.worker.slots.lifespan import WorkerHooks
+
+if TYPE_CHECKING:
+    from penstock.client.flows.handle import FlowHandle
 
 
 class AroundHook(msgspec.Struct, frozen=True):
@@ -109,8 +112,11 @@ def _name(function: object) -> str:
 class JobHandlers:
     """Handlers by kind; the worker and the testing kit run jobs with them."""
 
-    def __init__(self, backend: Callable[[], Backend]) -> None:
+    def __init__(
+        self, backend: Callable[[], Backend], flow_of: Callable[[str], FlowHandle]
+    ) -> None:
         self._backend = backend
+        self._flow_of = flow_of
         self._jobs: dict[str, Job[..., Any]] = {}
         self._hooks: list[AroundHook] = []
         self.worker_hooks = WorkerHooks()
@@ -178,20 +184,22 @@ class JobHandlers:
 
     def bind_chunk(self, chunk: Chunk) -> Callable[[], object]:
         assert isinstance(chunk.handler, ChunkJob)
-        items: list[Item[Any]] = [Item(member, self._backend) for member in chunk.left]
+        items: list[Item[Any]] = [
+            Item(member, self._backend, self._flow_of) for member in chunk.left
+        ]
         chunk.items = items
         return chunk.handler.bind_items(items)
 
     def around(self, job: ClaimedJob) -> AbstractContextManager[Running]:
         """Enter the trace it was sent in, `current()`, then the sync hooks in declaration order."""
-        current = Current(job, self._backend)
+        current = Current(job, self._backend, self._flow_of)
         if not self._hooks and not tracing.is_needed(job):
             return CurrentJob(current)
         return self._around(job, current)
 
     def around_async(self, job: ClaimedJob) -> AbstractAsyncContextManager[Running]:
         """The same with all hooks, for an async handler."""
-        current = Current(job, self._backend)
+        current = Current(job, self._backend, self._flow_of)
         if not self._hooks and not tracing.is_needed(job):
             return CurrentJob(current)
         return self._around_async(job, current)

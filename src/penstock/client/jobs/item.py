@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from penstock.client.backend import Backend
 from penstock.client.jobs.current import Current
 from penstock.worker.claimed_job import ClaimedJob
+
+if TYPE_CHECKING:
+    from penstock.client.flows.handle import FlowHandle
 
 A = TypeVar("A")
 
@@ -15,8 +18,13 @@ A = TypeVar("A")
 class Item(Current, Generic[A]):
     """One job of a chunk: its arguments as `value`, and the properties of `current()`."""
 
-    def __init__(self, job: ClaimedJob, backend: Callable[[], Backend]) -> None:
-        super().__init__(job, backend)
+    def __init__(
+        self,
+        job: ClaimedJob,
+        backend: Callable[[], Backend],
+        flow_of: Callable[[str], FlowHandle],
+    ) -> None:
+        super().__init__(job, backend, flow_of)
         assert job.call is not None
         self.value: A = job.call()  # type: ignore[assignment]
         self.is_settled = False

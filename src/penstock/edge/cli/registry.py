@@ -56,6 +56,13 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
             "jobs wait": "wait until a job has ended",
             "result": "print what a job returned, once it is done",
         },
+        "broker.flows": {
+            "flows": "list flows and batches, newest first",
+            "flows show": "show a flow with its members",
+            "flows cancel": "cancel all members that have not ended",
+            "flows redrive": "run the members that failed again",
+            "flows close": "let an open flow end when its members have ended",
+        },
         "workers.signals": {"signal": "continue the jobs that wait for a signal"},
     },
     "Queues": {
