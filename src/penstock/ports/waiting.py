@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from penstock.domain.message.history import Ending
 from penstock.domain.message.result import MessageResult
 
 
@@ -32,20 +31,4 @@ class EndWaiter(Protocol):
         Raises TooManyWaiting.  Register first and look at the message then: otherwise its end could
         fall in between.
         """
-        ...
-
-
-class ResultStore(Protocol):
-    """What became of messages."""
-
-    def of(self, ids: Sequence[str]) -> dict[str, MessageResult]:
-        """By id, live or from history; those that are not stored are left out."""
-        ...
-
-    def of_ending(self, ending: Ending) -> str | None:
-        """JSON text; None: it was not kept."""
-        ...
-
-    def running(self, ids: Sequence[str]) -> set[str]:
-        """Those of these messages that have not ended."""
         ...

@@ -156,7 +156,7 @@ class FlowBuilder(FlowHandle):
             node.enqueued(message_id, self._app.jobs)
 
 
-class FlowBatch(FlowBuilder):
+class JobBatch(FlowBuilder):
     """A set of jobs with callbacks, open until it is closed.
 
     As a context manager it is created at the beginning of the block and closed at its end; if the

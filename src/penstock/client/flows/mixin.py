@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 from penstock.client.declared_queues import DeclaredQueues
-from penstock.client.flows.builder import FlowBatch, FlowBuilder
+from penstock.client.flows.builder import FlowBuilder, JobBatch
 from penstock.client.flows.handle import FlowHandle
 from penstock.client.jobs.job import BoundJob
 from penstock.client.jobs.jobs import AnyJob
@@ -43,10 +43,10 @@ class FlowMixin(ABC):
         on_success: BoundJob[Any] | None = None,
         on_failure: BoundJob[Any] | None = None,
         on_finish: BoundJob[Any] | None = None,
-    ) -> FlowBatch:
+    ) -> JobBatch:
         """A set of jobs with callbacks, to be filled in a `with` block."""
         callbacks = _callbacks(on_success, on_failure, on_finish)
-        return FlowBatch(self._app, name, callbacks=callbacks, is_open=True)
+        return JobBatch(self._app, name, callbacks=callbacks, is_open=True)
 
     def flow_by_id(self, flow_id: str) -> FlowHandle:
         """The handle of a flow that was enqueued elsewhere."""

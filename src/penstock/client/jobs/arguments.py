@@ -73,16 +73,11 @@ class Arguments:
             if self._parameters[name].kind is Parameter.VAR_KEYWORD:
                 raise InvalidRequest(f"job {self._kind!r}: {name!r} takes no results of other jobs")
         rest = {name: value for name, value in given.items() if name not in left_out}
-        decoder = self._prepare_part() if left_out else self._prepare()
-        return self._write_checked(rest, decoder), left_out
+        return self.write_named(rest, is_part=bool(left_out)), left_out
 
-    def write_named(self, given: Mapping[str, object]) -> str:
-        """The same for arguments by name."""
-        return self._write_checked(given, self._prepare())
-
-    def _write_checked(
-        self, given: Mapping[str, object], decoder: msgspec.json.Decoder[Any]
-    ) -> str:
+    def write_named(self, given: Mapping[str, object], *, is_part: bool = False) -> str:
+        """The same for arguments by name; `is_part`: required ones may be missing."""
+        decoder = self._prepare_part() if is_part else self._prepare()
         for name in self._unchecked:
             if name in given and not is_plain_json(given[name]):
                 if _has_big_integer(given[name]):

@@ -52,7 +52,7 @@ class ChunkArguments(Arguments):
             )
         return self._write(args[0])
 
-    def write_named(self, given: Mapping[str, object]) -> str:
+    def write_named(self, given: Mapping[str, object], *, is_part: bool = False) -> str:
         return self._write(given)
 
     def write_part(

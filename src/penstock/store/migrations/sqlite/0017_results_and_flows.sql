@@ -1,11 +1,8 @@
--- Why: a member of a flow that waits for others is not a message yet.  It is kept with its flow until it
--- may run, so that claims, purges, expiry and limits never meet it.  Nothing has used the former tables.
+-- Why: results and flows.  What a job returned is kept with its history.  A flow is a set of jobs, some
+-- of which wait for others: one that waits is not a message yet.  It is kept with its flow until it may
+-- run, so that claims, purges, expiry and limits never meet it.
 
-DROP TABLE flow_edge;
-
-DROP TABLE flow_member;
-
-DROP TABLE flow;
+ALTER TABLE message ADD COLUMN flow_no INTEGER;
 
 CREATE TABLE flow (
   flow_no      INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -73,3 +70,8 @@ CREATE TABLE flow_edge (
 ) WITHOUT ROWID;
 
 CREATE INDEX flow_edge_by_child ON flow_edge (child_no);
+
+-- For each day:
+ALTER TABLE history_{day} ADD COLUMN result TEXT;
+
+ALTER TABLE history_{day} ADD COLUMN flow_no INTEGER;
