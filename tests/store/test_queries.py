@@ -156,7 +156,7 @@ def test_no_mark_is_left_over(dialect):
         "column": "a",
         "marks": "?",
     }
-    marks |= {"lock": "", "columns": "a", "order": "a", "begin": ""}
+    marks |= {"lock": "", "columns": "a", "order": "a", "begin": "", "result": "NULL"}
 
     left = [name for name in queries.names() if MARK.search(queries.text(name, **marks))]
 
