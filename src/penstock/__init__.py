@@ -11,9 +11,14 @@ if TYPE_CHECKING:
     from penstock.client.app import Penstock as Penstock
     from penstock.client.bus.bus import Event as Event
     from penstock.client.bus.notifications import DueNotification as DueNotification
+    from penstock.client.flows.steps import chain as chain
+    from penstock.client.flows.steps import group as group
+    from penstock.client.flows.steps import previous as previous
+    from penstock.client.jobs.chunk_job import ChunkJob as ChunkJob
     from penstock.client.jobs.current import Current as Current
     from penstock.client.jobs.current import current as current
     from penstock.client.jobs.handle import Enqueued as Enqueued
+    from penstock.client.jobs.item import Item as Item
     from penstock.client.jobs.job import Job as Job
     from penstock.client.jobs.options import Unique as Unique
     from penstock.client.jobs.steps import sleep as sleep
@@ -30,18 +35,27 @@ if TYPE_CHECKING:
     from penstock.domain.message.outcome import Retry as Retry
     from penstock.domain.message.outcome import Snooze as Snooze
     from penstock.domain.message.retry import Exponential as Exponential
+    from penstock.worker.batch import Batch as Batch
+    from penstock.worker.interruption import JobCancelled as JobCancelled
 
 # Imported when they are asked for: most parts of Penstock need none of them.
 _HOMES = {
     "Penstock": "client.app",
     "Job": "client.jobs.job",
     "Enqueued": "client.jobs.handle",
+    "Batch": "worker.batch",
+    "JobCancelled": "worker.interruption",
+    "Item": "client.jobs.item",
+    "ChunkJob": "client.jobs.chunk_job",
     "Unique": "client.jobs.options",
     "Exponential": "domain.message.retry",
     "Retry": "domain.message.outcome",
     "Snooze": "domain.message.outcome",
     "Cancel": "domain.message.outcome",
     "Bury": "domain.message.outcome",
+    "chain": "client.flows.steps",
+    "group": "client.flows.steps",
+    "previous": "client.flows.steps",
     "current": "client.jobs.current",
     "Current": "client.jobs.current",
     "step": "client.jobs.steps",

@@ -120,6 +120,7 @@ WITHOUT_ASYNC_FORM = {
             "Kit.enqueued",
             "Kit.inline",
             "Kit.perform",
+            "Kit.steps",
         ),
         "works inside a running event loop, where a test may wait",
     ),

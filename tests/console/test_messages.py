@@ -368,3 +368,23 @@ def test_a_reader_sees_messages_and_cannot_act(
         assert "operate" in str(button.get_attribute("title"))
     reader.open(f"/console/messages?queue={queue}")
     expect(reader.page.locator('.bulk button[data-action="Cancel"]')).to_be_disabled()
+
+
+def test_the_log_of_a_running_attempt_appears_as_it_grows(console: Console, api: Api) -> None:
+    queue = api.make_queue()
+    message_id = api.send(queue)
+    receipt = api.claim_one(queue)["receipt"]
+
+    def log(seq: int, text: str) -> None:
+        line = {"at": "2030-05-01T09:00:00Z", "source": "shop", "text": text}
+        part = {"receipt": receipt, "seq": seq, "lines": [line]}
+        ok(api.call("POST", "/v1/leases/logs", {"logs": [part]}))
+
+    log(1, HOSTILE)
+    console.open(f"/console/messages/{message_id}")
+    lines = console.page.get_by_label("Log", exact=True)
+    expect(lines).to_contain_text(f"INFO shop: {HOSTILE}")
+    log(2, "20 of 200")
+
+    expect(lines).to_contain_text("20 of 200")
+    assert "owned" not in console.page.title()

@@ -94,5 +94,5 @@ def _first_cells(heading: str) -> set[str]:
 
 
 def test_the_page_lists_all_settings_of_a_job_and_all_options():
-    assert _first_cells("Options of `@app.job(…)`") == set(JobSettings.__annotations__)
+    assert _first_cells("Options of `@app.job(…)`") == {*JobSettings.__annotations__, "batch"}
     assert _first_cells("Enqueue") == set(JobOptions.__annotations__)

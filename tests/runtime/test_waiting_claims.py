@@ -12,8 +12,9 @@ import pytest
 
 from penstock.domain.errors import TooManyWaiting
 from penstock.domain.message.draft import Draft
+from penstock.domain.message.lease import Lease, LeaseAct, Verb
 from penstock.domain.queue.queue import Queue, QueueSettings
-from penstock.ports.store import Claimable, Claimed
+from penstock.ports.store import Acted, Claimable, Claimed
 from penstock.ports.ticket import Ticket
 from penstock.runtime.waiting_claims import WaitingClaims
 from penstock.services.messages import ClaimOptions
@@ -53,7 +54,7 @@ class Scene:
     async def waiting(
         self, count: int, **options: Unpack[ClaimOptions]
     ) -> list[asyncio.Task[Claimed]]:
-        tasks = [asyncio.create_task(self._claim(**options)) for _ in range(count)]
+        tasks = [asyncio.create_task(self.claim(**options)) for _ in range(count)]
         await self.settle()  # each has looked once and found nothing
         return tasks
 
@@ -68,10 +69,24 @@ class Scene:
         messages = self._broker.messages
         await messages.send([messages.draft(self._queue, one) for one in new])
 
+    async def completion_of_one(self) -> LeaseAct:
+        """Send and claim one message; returns the act that completes it."""
+        await self.send(1)
+        claimed = await self._broker.messages.claim(self._queue)
+        [(message, _)] = claimed.messages
+        return self._broker.messages.plan(Lease.of(message), Verb.COMPLETE)
+
+    async def completed_total(self) -> int:
+        queue_no = self._queue.queue_no
+        counts: int = await self._broker.store.read(
+            lambda session: session.queues.counts([queue_no])[queue_no].done_total
+        )
+        return counts
+
     def wake(self, count: int = 1) -> None:
         self.room.on_wakeup({self._queue.queue_no: count})
 
-    async def _claim(self, **options: Unpack[ClaimOptions]) -> Claimed:
+    async def claim(self, **options: Unpack[ClaimOptions]) -> Claimed:
         return await self.room.claim(self._queue, wait_ms=NEVER_MS, **options)
 
 
@@ -80,12 +95,14 @@ class Work:
 
     def __init__(self, broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
         self.claims = self.polls = 0
+        self.acts: list[int] = []  # how many each claim finishes
         self.is_polled_often = asyncio.Event()
         messages = broker.messages
         claim, claimable = messages.claim, messages.claimable
 
         def counted_claim(queue: Queue, **options: Unpack[ClaimOptions]) -> Ticket[Claimed]:
             self.claims += 1
+            self.acts.append(len(options.get("finishing", ())))
             return claim(queue, **options)
 
         def counted_poll(queue_nos: Sequence[int]) -> Ticket[list[Claimable]]:
@@ -222,7 +239,7 @@ def test_a_claim_that_has_ended_is_not_counted(broker: Broker, queue: Queue) -> 
         tasks = await s.waiting(2)
         assert s.room.waiting == 2
         with pytest.raises(TooManyWaiting):
-            await s._claim()
+            await s.claim()
 
         for task in tasks:
             task.cancel()
@@ -241,7 +258,7 @@ def test_messages_claimed_for_a_lost_client_are_released_unless_its_claim_can_be
         s = Scene(broker, queue)
         await s.send(1)
         with one_batch(broker.store):
-            task = asyncio.create_task(s._claim(claim_key=claim_key))
+            task = asyncio.create_task(s.claim(claim_key=claim_key))
             await asyncio.sleep(0)
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
@@ -318,6 +335,80 @@ def test_claims_that_wait_do_no_work_of_their_own(broker: Broker, queue: Queue, 
         assert work.claims == 40
         for task in tasks:
             task.cancel()
+
+    asyncio.run(scene())
+
+
+def test_a_claim_that_waits_applies_its_acts_before_it_waits(
+    broker: Broker, queue: Queue, work: Work
+) -> None:
+    async def scene() -> None:
+        s = Scene(broker, queue)
+        act = await s.completion_of_one()
+        [task] = await s.waiting(1, finishing=[act])
+
+        assert not task.done()
+        assert await s.completed_total() == 1
+        await s.send(1)
+        s.wake()
+        claimed = await task
+        assert [type(answer) for answer in claimed.finished] == [Acted]
+        assert len(claimed.messages) == 1
+        assert work.acts == [0, 1, 0]  # the first claim is that of the message to complete
+
+    asyncio.run(scene())
+
+
+def test_acts_are_applied_although_too_many_claims_wait(broker: Broker, queue: Queue) -> None:
+    async def scene() -> None:
+        s = Scene(broker, queue, most=1)
+        act = await s.completion_of_one()
+        [other] = await s.waiting(1)
+
+        with pytest.raises(TooManyWaiting):
+            await s.claim(finishing=[act])
+
+        assert await s.completed_total() == 1
+        other.cancel()
+
+    asyncio.run(scene())
+
+
+def test_a_waiting_claim_gets_a_message_with_the_commit_that_sends_it(
+    broker: Broker, queue: Queue, work: Work
+) -> None:
+    """No wake-up arrives here: claims of other kinds keep waiting, and do not even try."""
+
+    async def scene() -> None:
+        s = Scene(broker, queue)
+        broker.store.invite_claims(s.room.invite)
+        [other] = await s.waiting(1, kinds=("b",))
+        first, second = await s.waiting(2)
+
+        await s.send(1, kind="a")
+
+        assert await served([first]) == [1]
+        await s.settle()
+        assert work.claims == 4  # one by each when it began to wait, and one for the message
+        second.cancel()
+        other.cancel()
+
+    asyncio.run(scene())
+
+
+def test_a_message_that_is_not_due_invites_no_claim(
+    broker: Broker, queue: Queue, work: Work
+) -> None:
+    async def scene() -> None:
+        s = Scene(broker, queue)
+        broker.store.invite_claims(s.room.invite)
+        [task] = await s.waiting(1)
+
+        await s.send(1, delay_ms=NEVER_MS)
+        await s.settle()
+
+        assert work.claims == 1
+        task.cancel()
 
     asyncio.run(scene())
 

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from penstock import (
+    Batch,
     Bury,
     Cancel,
+    Item,
     JobFailed,
     Penstock,
     Retry,
@@ -341,6 +343,39 @@ def test_pytest_finds_the_fixtures_without_configuration(pytester: pytest.Pytest
     )
 
     pytester.runpytest_subprocess().assert_outcomes(passed=1)
+
+
+def test_jobs_of_a_chunk_handler_run_in_one_call_and_each_has_a_run(shop, kit):
+    seen: list[list[int]] = []
+
+    @shop.app.job(queue="numbers", batch=Batch(max=3))
+    def add(items: list[Item[int]]) -> None:
+        seen.append([item.value for item in items])
+        for item in items:
+            if item.value == 2:
+                item.settle(Cancel("even"))
+
+    add.enqueue_many([add.args(n) for n in range(4)])
+    shop.send_mail.enqueue("ada")
+    runs = kit.run()
+
+    assert seen == [[0, 1, 2], [3]]
+    outcomes = [run.outcome for run in runs if run.kind == "add"]
+    assert outcomes == [Outcome.DONE, Outcome.DONE, Outcome.CANCELLED, Outcome.DONE]
+    assert shop.did == [("ada", "hi", 1)]
+    assert kit.perform(add, 5).outcome is Outcome.DONE
+
+
+def test_an_error_of_a_chunk_handler_is_raised_after_all_its_jobs_have_failed(shop, kit):
+    @shop.app.job(queue="numbers", batch=Batch(max=3))
+    def add(numbers: list[int]) -> None:
+        raise OSError("no")
+
+    add.enqueue_many([add.args(n) for n in range(2)])
+    with pytest.raises(OSError, match="no"):
+        kit.run()
+
+    assert [job.failures for job in kit.enqueued("add")] == [1, 1]
 
 
 def test_a_handle_has_the_result_once_the_job_has_run(kit: Kit, shop: Shop) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from penstock import Penstock
+from penstock.api.jobs.attempt_logs import LogPart
 from penstock.domain.circuit.circuit import Permitted, Reported
 from penstock.domain.message.lifecycle import Message
 from penstock.worker.application import ActAnswer, JobSource, Unanswered
@@ -76,6 +77,10 @@ class Interruptible:
             raise self.no_answer
         return self._source.permits(jobs)
 
+    def keep_logs(self, parts: Sequence[LogPart]) -> list[str]:
+        self._check()
+        return self._source.keep_logs(parts)
+
     def report(self, reports: Sequence[Reported]) -> None:
         self._check()
         self.reports += 1
@@ -119,15 +124,19 @@ class PumpDriver:
         """Give the next waiting job a slot."""
         job = self.slots.waiting.popleft()
         job.begin(self.clock.now())
-        self.table.begin(job.place, now=self.clock.now(), deadline=job.deadline, is_sandboxed=False)
-        if job.is_late_start:
-            self.pump.note_extension(job)
+        for each in job.members or (job,):
+            self.table.begin(
+                each.place, now=self.clock.now(), deadline=each.deadline, is_sandboxed=False
+            )
+            if each.is_late_start:
+                self.pump.note_extension(each)
         return job
 
     def end(self, job: ClaimedJob) -> None:
         """Call the handler and end the job."""
         act = run(job, self.app.handlers, LuckyDice())
-        self.table.end(job.place)
+        for each in job.members or (job,):
+            self.table.end(each.place)
         self.pump.finished.append((job, act))
 
     def run_all(self) -> None:

@@ -16,6 +16,7 @@ from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.outcome import Suspended
 from penstock.domain.message.retry import Backoff, Exponential, Fixed, Listed
+from penstock.worker.batch import Batch
 from penstock.worker.claimed_job import ClaimedJob, JobAct
 from penstock.worker.handling import run
 from penstock.worker.outcomes import (
@@ -36,9 +37,11 @@ class AHandler(msgspec.Struct):
     is_async: bool = False
     timeout_ms: int | None = None
     backoff: Backoff | None = None
+    batch: Batch | None = None
+    keeps_logs: bool = False
     keeps_result: bool = False
 
-    def bind(self, body):
+    def call_with(self, body):
         raise NotImplementedError
 
     def write_result(self, value):

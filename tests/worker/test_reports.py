@@ -53,7 +53,7 @@ def test_a_job_whose_result_is_too_large_is_buried_and_its_place_is_free_again(a
     assert (buried.state, buried.attempts) == (State.DEAD, 1)
     assert "the job was done, but the result has 262146 bytes" in buried.reason
     assert small.result("0s") == "xxx"
-    assert len(driver.pump._places) == driver.order.places
+    assert driver.pump._jobs.free_places == driver.order.places
 
 
 def test_an_outage_is_logged_once_and_so_is_its_end(app, clock, make_rig, caplog):

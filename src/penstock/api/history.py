@@ -138,7 +138,7 @@ class Result(AnswerRecord, frozen=True, omit_defaults=True):
     finished_at: FinishedAt = None
 
 
-class Wait(QueryRecord):
+class WaitForEnd(QueryRecord):
     wait_ms: Annotated[DurationMs, about("How long to wait for the end of the message.")] = 0
 
 
@@ -187,7 +187,7 @@ RESULT = named.get(
     "/v1/messages/{id}/result",
     "Retrieve the result of a message; waits up to `wait_ms` for its end.",
     Result,
-    query=Wait,
+    query=WaitForEnd,
     errors=(TooManyWaiting,),
 )
 SEARCH_FACTS = everywhere.get(

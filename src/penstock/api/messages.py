@@ -77,9 +77,7 @@ _DUE_AT = about("When it is due: from then on it can be claimed.")
 DueAt = Annotated[Instant, _DUE_AT]
 NewDueAt = Annotated[InstantOrMs | None, _DUE_AT]
 DelayMs = Annotated[DurationMs | None, about("The delay until it is due, in place of `due_at`.")]
-IsDuplicate = Annotated[
-    bool, about("True if the dedup key was taken; the id is that of the first message.")
-]
+IsDuplicate = Annotated[bool, about("True if the dedup key was taken; the id is the first one's.")]
 Attempts = Annotated[int, about("How many claims counted as attempts.")]
 Failures = Annotated[int, about("How many attempts failed.")]
 Crashes = Annotated[int, about("How many workers crashed while they ran it.")]
@@ -248,6 +246,8 @@ class Message(AnswerRecord, frozen=True, omit_defaults=True):
     ] = None
     route: Route = None
     result: ResultValue = None
+    flow_id: Annotated[str | None, about("The flow that it is a member of.")] = None
+    waits_for: Annotated[int, about("How many members of its flow must end before it is sent.")] = 0
 
     @classmethod
     def of(

@@ -198,6 +198,7 @@ class PathParameter(msgspec.Struct, frozen=True):
 PATH_PARAMETERS = {
     "circuit": PathParameter("The hash of the circuit.", _TEXT, error=errors.CircuitNotFound),
     "fleet": PathParameter("The name of the fleet.", _TEXT, "mail", errors.FleetNotFound),
+    "flow": PathParameter("The id of the flow.", _UUID, error=errors.FlowNotFound),
     "id": PathParameter("The id of the message.", _UUID, error=errors.MessageNotFound),
     "move": PathParameter("The id of the move.", _UUID, error=errors.MoveNotFound),
     "question": PathParameter(

@@ -20,8 +20,10 @@ from penstock.client.backend import Backend
 from penstock.client.bus.bus import BusMixin
 from penstock.client.bus.notifications import NotificationQueue
 from penstock.client.declared_queues import DeclaredQueues, QueueOptions, settings_of
+from penstock.client.flows.mixin import FlowMixin
 from penstock.client.jobs import recurring, tracing
-from penstock.client.jobs.current import Current, running_job_label
+from penstock.client.jobs.chunk_job import ChunkDecorator, job_class
+from penstock.client.jobs.current import Current, running_job_label, running_job_log
 from penstock.client.jobs.handle import Enqueued, handles_of
 from penstock.client.jobs.handlers import JobHandlers, check_worker_hook
 from penstock.client.jobs.job import Job
@@ -52,6 +54,8 @@ from penstock.settings import Settings, check_given, load
 from penstock.settings.store_url import SQLITE
 from penstock.wiring.broker import migrate, own_clock
 from penstock.worker.application import Application, JobSource, WorkerRegistry
+from penstock.worker.batch import Batch
+from penstock.worker.claimed_job import LogBuffer
 
 if TYPE_CHECKING:
     from penstock.worker.assignment import WorkerOptions
@@ -63,11 +67,10 @@ H = TypeVar("H", bound=Callable[[Current], Any])
 W = TypeVar("W", bound=Callable[[], Any])
 
 
-class Penstock(BusMixin, SignalMixin, Application):
+class Penstock(BusMixin, FlowMixin, SignalMixin, Application):
     """Safe to share between threads; a forked child opens its own backend.
 
-    `settings` configure a store in this process, as `{"limits.max_body_bytes": "20MiB"}`.  They
-    override the environment and the config file.
+    `settings`, such as `{"limits.max_body_bytes": "20MiB"}`, override environment and config file.
     """
 
     def __init__(
@@ -92,7 +95,7 @@ class Penstock(BusMixin, SignalMixin, Application):
         self._lazy_backend = LazyBackend(self._open)
         self._declared = DeclaredQueues()
         self.recurring = RecurringWork(self)
-        self.handlers = JobHandlers(self._lazy_backend.get)
+        self.handlers = JobHandlers(self._lazy_backend.get, self.flow_of_job)
 
     # --- jobs ---
 
@@ -100,18 +103,19 @@ class Penstock(BusMixin, SignalMixin, Application):
     def job(self, function: Callable[P, R], /) -> Job[P, R]: ...
 
     @overload
+    def job(self, *, batch: Batch, **about: Unpack[JobSettings]) -> ChunkDecorator: ...
+
+    @overload
     def job(self, **about: Unpack[JobSettings]) -> Callable[[Callable[P, R]], Job[P, R]]: ...
 
     def job(self, function: Callable[..., Any] | None = None, **given: Any) -> Any:
-        """Turn a function, sync or async, into a job.  Raises InvalidRequest if it cannot be one.
-
-        `JobSettings` lists the options.
-        """
+        """Turn a function into a job.  Raises InvalidRequest if it cannot be one."""
+        batch = given.pop("batch", None)
         about: JobSettings = given  # type: ignore[assignment]
         resolved = resolve(about)
 
-        def decorate(function: Callable[P, R]) -> Job[P, R]:
-            job = Job(function, self, spec_of(function, about), resolved)
+        def decorate(function: Callable[..., Any]) -> Job[..., Any]:
+            job = job_class(batch)(function, self, spec_of(function, about, batch), resolved)
             self.handlers.add(job)
             self._declared.add_window(job)
             return job
@@ -178,11 +182,7 @@ class Penstock(BusMixin, SignalMixin, Application):
         return NotificationQueue(self, check_name(queue))
 
     def breaker(self, route: str | None = None, /, **changes: object) -> BreakerSettings:
-        """Change settings of the circuit breaker now, for every process that shares the store.
-
-        With a route, only those of its circuit.  The names are those of `BreakerSettings`; see
-        docs/circuits.md.  Raises InvalidRequest.
-        """
+        """Change `BreakerSettings` of all circuits, or of a route's; see docs/circuits.md."""
         circuits = CircuitClient(self._lazy_backend.get().channel)
         if route is None:
             return circuits.change_settings(changes)
@@ -262,12 +262,16 @@ class Penstock(BusMixin, SignalMixin, Application):
         return running_job_label
 
     @property
+    def running_log(self) -> Callable[[], LogBuffer | None]:
+        return running_job_log
+
+    @property
     def backend(self) -> Backend:
         """The opened store or server, for other parts of Penstock."""
         return self._lazy_backend.get()
 
     def backend_for(self, tx: object) -> Backend:
-        """The opened backend; raises InvalidRequest if opening it would wait for `tx`."""
+        """Raises InvalidRequest if opening it would wait for `tx`."""
         self._refuse_to_open(tx)
         return self._lazy_backend.get()
 
@@ -292,14 +296,12 @@ class Penstock(BusMixin, SignalMixin, Application):
         return [name for name in self.queues if name not in unhandled]
 
     def queue_names(self, *, prefix: str, limit: int) -> list[str]:
-        """Return the names of the existing queues, in order."""
         page = QueueClient(self._lazy_backend.get().channel).page(prefix=prefix, limit=limit)
         return [queue.name for queue in page.queues]
 
     def job_source(self) -> JobSource:
         """Where a worker claims jobs; creates missing queues and declares recurring work."""
-        backend = self._lazy_backend.get()
-        self._subscribe_all(backend)
+        self._subscribe_all(backend := self._lazy_backend.get())
         for name in self.queues:
             self._apply_declared(backend, name)
         for recurrence in self.recurring.declared:
@@ -318,11 +320,7 @@ class Penstock(BusMixin, SignalMixin, Application):
         return RetiringRegistry(registry, lambda: retire(owner, declared), owner=owner)
 
     def worker(self, **options: Unpack[WorkerOptions]) -> JobWorker:
-        """A worker in this process: `run()` it in any thread, `drain()` ends it.
-
-        It has no processes of its own: a sync job past its time limit is asked to stop but cannot
-        be killed, and a crash ends this process.  `penstock worker` has neither limitation.
-        """
+        """A worker in this process, see docs/workers.md: `run()` it in any thread."""
         from penstock.worker.worker import in_process
 
         return in_process(self, **options)

@@ -73,6 +73,11 @@ class MoveNotFound(_Missing):
     text = "move {!r} does not exist"
 
 
+class FlowNotFound(_Missing):
+    code = "flow_not_found"
+    text = "flow {!r} does not exist"
+
+
 class TopicNotFound(_Missing):
     code = "topic_not_found"
     text = "topic {!r} does not exist"

@@ -43,6 +43,9 @@ class Limits:
         256, "maximum length of a kind, tag, group, dedup key and the like", 1, 1_024
     )
     max_error_chars: int = setting(4 * 1024, "length to which error texts are cut", 1, MIB)
+    max_log_bytes: int = setting(
+        64 * 1024, "how much of the log of one attempt is kept, as JSON", 0, 16 * MIB
+    )
     max_waiting_claims: int = setting(
         10_000, "maximum number of claims that wait at the same time", 1, 1_000_000
     )

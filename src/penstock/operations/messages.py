@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from penstock.api import manual_acts, messages
 from penstock.api.manual_acts import Bulk, Buried, Changed, End, Reason, Reschedule, Where
 from penstock.api.messages import Acted, Browse, Page
@@ -112,10 +114,15 @@ def record_of(
 ) -> messages.Message:
     message, content = view.message, view.content
     if isinstance(message, Ending):
-        return messages.Message.of_ending(message, content, instant, json_value, view.result)
-    return messages.Message.of(
-        view.queue, message, content, instant, json_value, dead_from=view.dead_from
-    )
+        record = messages.Message.of_ending(message, content, instant, json_value, view.result)
+    else:
+        record = messages.Message.of(
+            view.queue, message, content, instant, json_value, dead_from=view.dead_from
+        )
+    if view.flow_id is None:
+        return record
+    record = replace(record, flow_id=view.flow_id, waits_for=view.waits_for)
+    return replace(record, due_at=None) if view.is_unsent else record
 
 
 def acted_of(message: Message, instant: ToInstant) -> Acted:

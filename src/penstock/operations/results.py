@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.api import history
-from penstock.api.history import Result, Wait
+from penstock.api.history import Result, WaitForEnd
 from penstock.domain.access.api_key import Role, allow
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import Limits
@@ -23,7 +23,7 @@ class ResultOperations:
     def handlers(self) -> Handlers:
         return {history.RESULT: self.get}
 
-    def get(self, call: Call[None, Wait]) -> Steps[Result]:
+    def get(self, call: Call[None, WaitForEnd]) -> Steps[Result]:
         wait_ms = call.query.wait_ms
         if not 0 <= wait_ms <= self._limits.max_wait_ms:
             raise InvalidRequest(f"wait_ms must be from 0 to {self._limits.max_wait_ms}")
@@ -33,7 +33,7 @@ class ResultOperations:
             found = yield from self._allowed(call)
         return _record(found, call)
 
-    def _wait(self, call: Call[None, Wait], wait_ms: int) -> Steps[MessageResult]:
+    def _wait(self, call: Call[None, WaitForEnd], wait_ms: int) -> Steps[MessageResult]:
         with self._waiting.register(call.path["id"]) as waiter:
             found = yield from self._allowed(call)
             if found.is_ended:
@@ -41,13 +41,13 @@ class ResultOperations:
             ended: MessageResult | None = yield waiter.wait(wait_ms)
             return ended or found
 
-    def _allowed(self, call: Call[None, Wait]) -> Steps[MessageResult]:
+    def _allowed(self, call: Call[None, WaitForEnd]) -> Steps[MessageResult]:
         found = yield from self._results.get(call.path["id"])
         allow(call.caller, Role.READ, found.queue)
         return found
 
 
-def _record(found: MessageResult, call: Call[None, Wait]) -> Result:
+def _record(found: MessageResult, call: Call[None, WaitForEnd]) -> Result:
     return Result(
         id=found.id,
         state=found.state,

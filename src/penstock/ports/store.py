@@ -14,11 +14,11 @@ import msgspec
 
 from penstock.domain.errors import PenstockError
 from penstock.domain.limits import DEFAULT_LIMITS
+from penstock.domain.message.attempt_log import LogPart
 from penstock.domain.message.draft import NewMessage
 from penstock.domain.message.history import Attempt, Ending, HistoryFilter
 from penstock.domain.message.lease import LeaseAct
 from penstock.domain.message.lifecycle import Content, Message, State
-from penstock.domain.message.move_task import MoveTask
 from penstock.domain.message.result import MessageResult
 from penstock.domain.message.selection import Selection
 from penstock.domain.queue.queue import Counts, Queue, QueueSettings
@@ -26,6 +26,8 @@ from penstock.domain.schedule.schedule import Schedule
 from penstock.domain.store.damage import Damage
 from penstock.ports.archive import ArchiveStore, RestoreStore
 from penstock.ports.circuits import CircuitStore, DeliveryStore, DocumentStore, DutyStore
+from penstock.ports.flows import FlowStore
+from penstock.ports.moves import MoveStore
 from penstock.ports.overview import MinuteCounterStore, OverviewStore
 from penstock.ports.registry import FactStore, KeyStore, LoginStore, WorkerStore
 from penstock.ports.steps import SignalStore, StepStore
@@ -224,6 +226,14 @@ class HistoryStore(Protocol):
     def content(self, ending: Ending) -> Content | None: ...
 
 
+class AttemptLogStore(Protocol):
+    def add(self, part: LogPart, *, now: int, most: int) -> bool:
+        """Add a part; False if the log of the attempt would become larger than `most`."""
+        ...
+
+    def of_message(self, no: int, *, after: tuple[int, int], limit: int) -> list[LogPart]: ...
+
+
 class ResultStore(Protocol):
     """What became of messages."""
 
@@ -237,46 +247,6 @@ class ResultStore(Protocol):
 
     def running(self, ids: Sequence[str]) -> set[str]:
         """Those of these messages that have not ended."""
-        ...
-
-
-class MoveStore(Protocol):
-    """Move tasks, and the messages that they move."""
-
-    def place(self) -> int:
-        """A place behind all queued messages."""
-        ...
-
-    def add(self, task: MoveTask) -> None:
-        """Raises MoveRunning while another task of the same source is active."""
-        ...
-
-    def find(self, task_id: str) -> MoveTask | None: ...
-    def lock(self, task_id: str) -> MoveTask | None:
-        """Locked until the end of this transaction."""
-        ...
-
-    def lock_active(self, task_id: str) -> MoveTask | None:
-        """The same, but None if it has ended or another node has it locked."""
-        ...
-
-    def of_source(self, queue_no: int, *, limit: int) -> list[MoveTask]:
-        """Newest first."""
-        ...
-
-    def active(self) -> list[str]: ...
-    def save(self, task: MoveTask) -> None:
-        """Also forgets the oldest ended tasks of its source when it has ended."""
-        ...
-
-    def forget(self, *, before_at: int) -> int: ...
-    def move_some(self, task: MoveTask, *, limit: int, now: int) -> int: ...
-    def is_done(self, task: MoveTask, *, now: int) -> bool:
-        """Whether nothing is left that the task could move."""
-        ...
-
-    def why_left(self, task: MoveTask, *, now: int) -> str | None:
-        """Why messages that should have gone back to their queues were left; None: none were."""
         ...
 
 
@@ -318,7 +288,9 @@ class Session(Protocol):
     queues: QueueStore
     messages: MessageStore
     history: HistoryStore
+    attempt_logs: AttemptLogStore
     results: ResultStore
+    flows: FlowStore
     keys: KeyStore
     logins: LoginStore
     moves: MoveStore

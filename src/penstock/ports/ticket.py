@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
+
+from penstock.domain.message.draft import NewMessage
+
+InviteClaims = Callable[[asyncio.AbstractEventLoop, Iterable[Sequence[NewMessage]]], bool]
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -56,6 +61,14 @@ class Wakeups(Protocol):
 
     def listen(self, callback: Callable[[Mapping[int, int]], None]) -> None:
         """Call back with {queue_no: how many became ready} after commits, from any thread."""
+        ...
+
+    def invite_claims(self, invite: InviteClaims) -> None:
+        """Call `invite` before a commit that sends, on the event loop of the senders.
+
+        It returns whether claims will be submitted in the next iteration of the loop: the commit
+        waits for them, and they get what is just being sent.
+        """
         ...
 
 

@@ -59,7 +59,7 @@ class Expirer:
 
 
 class Pruner:
-    """Deletes old rows: history, facts, steps, move tasks, workers, dedup keys, claims, signals.
+    """Deletes old rows: history, flows, facts, steps, moves, workers, dedup keys, claims, signals.
 
     It also drops state that limits and fair share do not need any more.  With `is_archived`, rows
     that belong in the lake are kept until they are in it.
@@ -88,6 +88,7 @@ class Pruner:
         before_at = before_day * DAY
         self._store.write(lambda s: s.moves.forget(before_at=before_at)).result()
         self._store.write(lambda s: s.workers.forget(before_at=before_at)).result()
+        _repeat(self._store, lambda s: s.flows.forget(before_at=before_at, limit=_CHUNK))
         in_lake = read_prunable_rows(self._store, is_archived=self._is_archived)
         _repeat(
             self._store,

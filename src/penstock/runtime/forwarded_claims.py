@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Iterable
 from typing import Unpack
 
+from msgspec.structs import replace
+
 from penstock.domain.errors import OutcomeUnknown, QueueNotFound
 from penstock.domain.queue.queue import Queue
 from penstock.ports.link import WriterLink
@@ -35,10 +37,16 @@ class ForwardedClaims:
     async def claim(
         self, queue: Queue, *, wait_ms: int, **options: Unpack[ClaimOptions]
     ) -> Claimed:
+        may_wait = wait_ms > 0 and not self._is_closed
         try:
-            if not wait_ms or self._is_closed:
+            if not may_wait or options.get("finishing"):
                 ticket = self._messages.claim(queue, **options)
-                return await await_claim(ticket, options, self._messages)
+                claimed = await await_claim(ticket, options, self._messages)
+                if claimed.messages or not may_wait:
+                    return claimed
+                # The results of its acts must not get lost if the wait is cancelled.
+                finished, options["finishing"] = claimed.finished, ()
+                return replace(await self._wait(queue, wait_ms, options), finished=finished)
             return await self._wait(queue, wait_ms, options)
         except QueueNotFound as error:
             raise self._messages.error_of(queue.name, error) from None

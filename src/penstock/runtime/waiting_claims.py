@@ -10,10 +10,15 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Iterable, Mapping
-from typing import Protocol, Unpack
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, Unpack
+
+from msgspec.structs import replace
 
 from penstock.domain.errors import QueueNotFound, TooManyWaiting
+from penstock.domain.message.draft import NewMessage
+from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.queue import Queue
 from penstock.ports.clock import Clock
 from penstock.ports.store import Claimable, Claimed
@@ -38,7 +43,10 @@ class ClaimWaiter(Protocol):
     async def claim(
         self, queue: Queue, *, wait_ms: int, **options: Unpack[ClaimOptions]
     ) -> Claimed:
-        """Claim what is there, or wait up to `wait_ms` for a message."""
+        """Claim what is there, or wait up to `wait_ms` for a message.
+
+        Acts that the claim finishes are applied at once, in the transaction of the first try.
+        """
         ...
 
     def close(self) -> None:
@@ -57,10 +65,13 @@ class _SameKinds:
         # leaves wakes the next one.
         self.may_have_more = False
 
-    def wake(self, count: int) -> None:
+    def wake(self, count: int) -> bool:
+        """Wake up to `count` claims; False if there is none to wake."""
         idle = (waiter for waiter in self.waiters if not waiter.is_set())
-        for waiter in itertools.islice(idle, count):
+        woken = list(itertools.islice(idle, count))
+        for waiter in woken:
             waiter.set()
+        return bool(woken)
 
 
 class _WaitingQueue:
@@ -115,12 +126,31 @@ class WaitingClaims:
         if self._count and not self._queues.keys().isdisjoint(woken):
             self._loop.call_soon_threadsafe(self._wake, dict(woken))
 
+    def invite(
+        self, loop: asyncio.AbstractEventLoop, sends: Iterable[Sequence[NewMessage]]
+    ) -> bool:
+        """Wake claims for messages that are about to be stored; see ports/ticket.py."""
+        if not self._count or loop is not self._loop:
+            return False
+        ready = (n.message for new in sends for n in new if n.message.state is State.READY)
+        counts = Counter((message.queue_no, message.kind) for message in ready)
+        are_invited = False
+        for (queue_no, kind), count in counts.items():
+            queue = self._queues.get(queue_no)
+            for kinds, alike in queue.alike.items() if queue is not None else ():
+                if kinds is None or kind in kinds:
+                    are_invited |= alike.wake(count)
+        return are_invited
+
     async def claim(
         self, queue: Queue, *, wait_ms: int, **options: Unpack[ClaimOptions]
     ) -> Claimed:
         """Claim what is there, or wait up to `wait_ms` for a message."""
-        if wait_ms and self._count >= self._most:
-            raise TooManyWaiting(f"{self._most} claims are waiting already, which is the limit")
+        finishing = options.get("finishing")
+        finished: list[Any] = []
+        may_wait = not wait_ms or self._count < self._most
+        if not may_wait and not finishing:
+            raise self._too_many()
         until = self._clock.now() + wait_ms
         kinds = options.get("kinds")
         alike, woken = self._register(queue.queue_no, kinds)
@@ -128,16 +158,24 @@ class WaitingClaims:
             while True:
                 woken.clear()
                 claimed = await self._try_claim(queue, options)
+                if finishing:  # done, whatever becomes of the claim
+                    finishing, finished = None, claimed.finished
+                    options["finishing"] = ()
                 now = self._clock.now()
                 if not claimed.messages:
                     alike.may_have_more = False
                 if claimed.messages or now >= until or self._is_closed:
-                    return claimed
+                    return replace(claimed, finished=finished) if finished else claimed
+                if not may_wait:
+                    raise self._too_many()
                 self._expect(queue.queue_no, claimed.next_due_at, now=now)
                 self._poll_later()
                 await self._sleep(woken, until - now)
         finally:
             self._unregister(queue.queue_no, kinds, woken)
+
+    def _too_many(self) -> TooManyWaiting:
+        return TooManyWaiting(f"{self._most} claims are waiting already, which is the limit")
 
     def close(self) -> None:
         """Let every waiting claim try once more and return."""

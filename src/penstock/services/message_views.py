@@ -25,6 +25,9 @@ class MessageView(msgspec.Struct, frozen=True):
     content: Content | None
     dead_from: str | None = None  # of a dead letter: the queue it died in; None if that was removed
     result: str | None = None  # JSON text
+    flow_id: str | None = None  # of a member of a flow
+    is_unsent: bool = False  # it is a member that waits for others, or was not needed
+    waits_for: int = 0  # of a member that is not in its queue yet: parents that have not ended
 
 
 class MessagePage(msgspec.Struct, frozen=True):
@@ -54,13 +57,35 @@ def view_of_id(session: Session, message_id: str) -> MessageView:
     """The message, live or from history; raises MessageNotFound."""
     message = session.messages.find(message_id)
     if message is not None:
-        return view_of(session, session.queues.get(message.queue_no).name, message)
+        view = view_of(session, session.queues.get(message.queue_no).name, message)
+        if message.flow_no is None:
+            return view
+        return msgspec.structs.replace(view, flow_id=session.flows.id_of_message(message_id))
     endings = session.history.search(HistoryFilter(id=message_id, limit=1))
     if not endings:
-        raise MessageNotFound(message_id)
+        return _unsent_view(session, message_id)
     ending = endings[0]
+    flow_id = session.flows.id_of_message(message_id)
     content, result = session.history.content(ending), session.results.of_ending(ending)
-    return MessageView(ending.queue, ending, content, result=result)
+    return MessageView(ending.queue, ending, content, result=result, flow_id=flow_id)
+
+
+def _unsent_view(session: Session, message_id: str) -> MessageView:
+    """A member of a flow that waits for others, or was never sent."""
+    found = session.flows.unsent(message_id)
+    if found is None:
+        raise MessageNotFound(message_id)
+    flow_id = session.flows.id_of_message(message_id)
+    queue = session.queues.by_numbers([found.message.queue_no])
+    name = queue[0].name if queue else ""
+    return MessageView(
+        name,
+        found.message,
+        found.content,
+        flow_id=flow_id,
+        is_unsent=True,
+        waits_for=found.member.waits_for,
+    )
 
 
 def view_of(session: Session, queue: str, message: Message) -> MessageView:

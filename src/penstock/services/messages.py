@@ -15,7 +15,6 @@ from penstock.domain.errors import (
     TooLarge,
 )
 from penstock.domain.limits import NUL, Limits
-from penstock.domain.message import lease as leases
 from penstock.domain.message import lifecycle, transfer
 from penstock.domain.message.claim_key import MAX_KEY_CHARS
 from penstock.domain.message.draft import (
@@ -28,7 +27,7 @@ from penstock.domain.message.draft import (
     send,
     uuid7,
 )
-from penstock.domain.message.lease import Lease, LeaseAct, Verb
+from penstock.domain.message.lease import Lease, LeaseAct, Receipts, Verb
 from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.message.result import check_result
 from penstock.domain.message.selection import place_of
@@ -74,6 +73,7 @@ class MessageService:
         self._clock = clock
         self._dice = dice
         self._limits = limits
+        self._receipts = Receipts(store.secret)
         # Drafts and acts that are checked go to the store as they are.
         self.send, self.send_in, self.send_in_async = store.send, store.send_in, store.send_in_async
         self.act, self.act_in, self.act_in_async = store.act, store.act_in, store.act_in_async
@@ -216,11 +216,11 @@ class MessageService:
         return tuple(sorted(set(kinds)))
 
     def receipt(self, message: Message) -> str:
-        return leases.receipt(message, secret=self._store.secret)
+        return self._receipts.sign(message)
 
     def read_receipt(self, receipt: str) -> Lease:
         """Raises LeaseLost for anything that is not a receipt of a claim."""
-        return leases.read_receipt(receipt, secret=self._store.secret)
+        return self._receipts.read(receipt)
 
     def completions(
         self, queue: Queue, receipts: Sequence[str], results: Mapping[str, str] = _NO_RESULTS
@@ -229,11 +229,11 @@ class MessageService:
 
         `results`: JSON texts, by receipt.
         """
-        now, secret = self._clock.now(), self._store.secret
+        now = self._clock.now()
         planned: list[LeaseAct | PenstockError] = []
         for receipt in receipts:
             try:
-                lease = leases.read_receipt(receipt, secret=secret)
+                lease = self._receipts.read(receipt)
                 result = check_result(results.get(receipt), self._limits)
             except (LeaseLost, TooLarge) as error:
                 planned.append(error)

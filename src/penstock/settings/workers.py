@@ -44,6 +44,11 @@ class WorkersSettings:
     modules: str | None = setting(
         None, "applications that embedded workers run: comma-separated module:app"
     )
+    reload: bool = setting(
+        False,
+        "for development: restart embedded workers when Python files below the working directory "
+        "change",
+    )
 
     @property
     def grace_ms(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import Any, Protocol
 
 from penstock.domain.errors import StoreUnavailable
@@ -28,6 +29,13 @@ class NotADatabase(StoreUnavailable):
 
 class WriteLockTimeout(StoreUnavailable):
     """Another writer has held the store's lock for too long.  The connection itself is fine."""
+
+
+def stored_value(value: object) -> object:
+    """A value of a record as it is stored: enums by their values, booleans as 0 or 1."""
+    if isinstance(value, Enum):
+        return value.value
+    return int(value) if isinstance(value, bool) else value
 
 
 class QueryResult(Protocol):

@@ -1,4 +1,4 @@
-"""Tables per day: history, attempts and bodies.  Old days are dropped as a whole."""
+"""Tables per day: history, attempts, their logs, and bodies.  Old days are dropped as a whole."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ _CREATE = (
     "create_history_by_time",
     "create_attempt",
     "create_attempt_by_id",
+    "create_attempt_log",
     "create_body",
 )
 
@@ -70,7 +71,7 @@ class Partitions:
             return  # another process was faster
         self._db.run("partitions.save_bodies", {"day": day}, day=day, to_day=to_day)
         self._db.run("partitions.point_bodies", {"day": day, "to_day": to_day})
-        for what in ("history", "attempt", "body"):
+        for what in ("history", "attempt", "attempt_log", "body"):
             self._db.run(f"partitions.drop_{what}", day=day)
         self._db.run("partitions.remove_day", {"day": day})
         self._known.discard(day)

@@ -1,7 +1,8 @@
 """SQL by name.  `common/` has the queries of both backends, a dialect folder overrides them.
 
 Placeholders in the text:
-    {columns}      the columns of a message, in the order of its fields
+    {columns}      the columns of a message, in the order of its fields; likewise {flow_columns},
+                   {member_columns}; {column_params}: a parameter for each
     SET {leased}   the changes that a claim makes, as in domain/message/lifecycle.py
     IN {list:NAME} one of the integers in the parameter NAME, a JSON list
     {json:COLUMN}  a column that holds JSON, for ->>
@@ -17,6 +18,10 @@ from importlib import resources
 from itertools import chain
 from typing import Any
 
+import msgspec
+
+from penstock.domain.flow.flow import Flow
+from penstock.domain.flow.member import Member
 from penstock.domain.message.lifecycle import Message
 
 # Rows per insert; below the smallest there is a statement for each number of rows.  Longer
@@ -40,6 +45,8 @@ _LEASED = (
     " leased_at = :now, leased_by = :claimed_by,"
     " first_leased_at = coalesce(first_leased_at, :now), started_at = NULL, progress = NULL"
 )
+
+_RECORDS: dict[str, type[msgspec.Struct]] = {"{flow_columns}": Flow, "{member_columns}": Member}
 
 _LISTS = {
     "sqlite": r"IN (SELECT value FROM json_each(:\1))",
@@ -93,10 +100,18 @@ def insert_parts(text: str, rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[s
 def _texts_of(dialect: str) -> dict[str, str]:
     """All queries of a dialect, shared by its connections: they take milliseconds to prepare."""
     columns = ", ".join(MESSAGE_COLUMNS)
+    params = ", ".join(f":{column}" for column in MESSAGE_COLUMNS)
     texts = _load("common") | _load(dialect)
     for name, text in texts.items():
         text = _JSON.sub(_JSONS[dialect], _LIST.sub(_LISTS[dialect], text))
-        texts[name] = text.replace("{columns}", columns).replace("{leased}", _LEASED)
+        text = (
+            text.replace("{column_params}", params)
+            .replace("{columns}", columns)
+            .replace("{leased}", _LEASED)
+        )
+        for mark, record in _RECORDS.items():
+            text = text.replace(mark, ", ".join(record.__struct_fields__))
+        texts[name] = text
     return texts
 
 

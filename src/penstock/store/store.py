@@ -15,7 +15,7 @@ from penstock.domain.message.lease import LeaseAct
 from penstock.domain.store.damage import Damage
 from penstock.files.folder import sync_path
 from penstock.ports.store import Acted, Claim, Claimed, Sent, Session
-from penstock.ports.ticket import Ticket
+from penstock.ports.ticket import InviteClaims, Ticket
 from penstock.store.announcements import Hints
 from penstock.store.callers.caller_transactions import CallerTransactionVerbs
 from penstock.store.commit.group_commit import GroupCommit
@@ -116,6 +116,9 @@ class SqlStore(CallerTransactionVerbs):
         self._listeners.append(callback)
         if self._coordination is not None:
             self._coordination.listen()
+
+    def invite_claims(self, invite: InviteClaims) -> None:
+        self._commits.invite_claims = invite
 
     def listen_for_endings(self, callback: Callable[[Sequence[str]], None]) -> None:
         self._ending_listeners.append(callback)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
@@ -30,7 +31,7 @@ from penstock.settings import Settings
 from penstock.settings.store_url import SQLITE
 from penstock.testing import views
 from penstock.testing.clock import ManualClock
-from penstock.testing.runs import KitRunner, Outcome, Run
+from penstock.testing.runs import Ended, KitRunner, Outcome, Run
 from penstock.testing.views import JobQuery, JobView
 from penstock.worker import outcomes
 from penstock.worker.claimed_job import ClaimedJob, JobAct
@@ -96,6 +97,7 @@ class Kit:
         self._stack = ExitStack()
         self._is_running = False
         self._is_inline = False
+        self._claimed: deque[ClaimedJob] = deque()  # that did not fit into a chunk
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -126,18 +128,18 @@ class Kit:
         """
         runs: list[Run] = []
         with self._running():
-            while claimed := run_off_loop(self._claim):
-                run, act = run_off_loop(lambda job=claimed: self._run(job))  # type: ignore[misc]
-                self._note(runs, run, act, raises, at_most)
+            while claimed := run_off_loop(self._next):
+                ends = run_off_loop(lambda job=claimed: self._run(job))  # type: ignore[misc]
+                self._note(runs, ends, raises, at_most)
         return runs
 
     async def run_async(self, *, raises: bool = True, at_most: int = 1_000) -> list[Run]:
         """The same for async tests: async handlers run on the test's loop."""
         runs: list[Run] = []
         with self._running():
-            while claimed := await asyncio.to_thread(self._claim):
-                run, act = await self._runner.run_async(claimed)
-                self._note(runs, run, act, raises, at_most)
+            while claimed := await asyncio.to_thread(self._next):
+                ends = await self._runner.run_async(claimed)
+                self._note(runs, ends, raises, at_most)
         return runs
 
     def perform(self, job: Job[P, Any], *args: P.args, **kwargs: P.kwargs) -> Run:
@@ -146,8 +148,10 @@ class Kit:
             enqueued = job.enqueue(*args, **kwargs)
             claimed = run_off_loop(lambda: self._claim_one(enqueued.id))
             assert claimed is not None, f"{job.kind} is not due, or its queue holds it back"
-            run, act = run_off_loop(lambda: self._run(claimed))
-            return run_off_loop(lambda: self._report(run, act))
+            [claimed] = self._runner.gather(claimed, lambda limit: [])
+            ends = run_off_loop(lambda: self._run(claimed))
+            [run] = run_off_loop(lambda: self._report(ends))
+            return run
 
     def advance(self, by: Duration) -> None:
         """Advance the clock: messages become due, leases expire, and recurring work is sent."""
@@ -224,13 +228,35 @@ class Kit:
         finally:
             self._is_running = False
 
+    def _next(self) -> ClaimedJob | None:
+        """The next job, or the next chunk."""
+        job = self._claimed.popleft() if self._claimed else self._claim()
+        if job is None:
+            return None
+        found, *others = self._runner.gather(job, self._more)
+        self._claimed.extend(others)
+        return found
+
+    def _more(self, limit: int) -> list[ClaimedJob]:
+        known = [self._claimed.popleft() for _ in range(min(limit, len(self._claimed)))]
+        return known + (self._claims(limit - len(known)) if limit > len(known) else [])
+
     def _claim(self) -> ClaimedJob | None:
+        return next(iter(self._claims(1)), None)
+
+    def _claims(self, limit: int) -> list[ClaimedJob]:
         queues = [view.queue for view in self._inline.broker.history.all_queues().result()]
         dead_letter_queues = {queue.settings.dead_letter_queue for queue in queues}
         unhandled = dead_letter_queues.difference(self.app.handlers.queues)  # as for a worker
         names = [queue.name for queue in queues if queue.name not in unhandled]
-        jobs, _ = self._source.claim(names, limit=1, lease_ms=_LEASE_MS, worker_id=_WORKER)
-        return jobs[0] if jobs else None
+        jobs, _ = self._source.claim(
+            names,
+            limit=limit,
+            lease_ms=_LEASE_MS,
+            worker_id=_WORKER,
+            in_a_row=self.app.handlers.chunk_queues,
+        )
+        return jobs
 
     def _claim_one(self, job_id: str) -> ClaimedJob | None:
         others: list[ClaimedJob] = []
@@ -240,29 +266,38 @@ class Kit:
         self._source.act(acts)
         return job
 
-    def _run(self, job: ClaimedJob) -> tuple[Run, JobAct]:
+    def _run(self, job: ClaimedJob) -> list[Ended]:
         if self._runner.is_async(job):
             return run_here(self._runner.run_async(job))
         return self._runner.run(job)
 
-    def _note(self, runs: list[Run], run: Run, act: JobAct, raises: bool, at_most: int) -> None:
-        run = run_off_loop(lambda: self._report(run, act))
-        runs.append(run)
-        is_outcome = isinstance(run.error, HandlerOutcome) or suspension_of(run.error) is not None
-        if raises and run.error is not None and not is_outcome:
-            raise run.error
+    def _note(self, runs: list[Run], ends: Sequence[Ended], raises: bool, at_most: int) -> None:
+        ended = run_off_loop(lambda: self._report(ends))
+        runs += ended
+        for run in ended:
+            is_outcome = (
+                isinstance(run.error, HandlerOutcome) or suspension_of(run.error) is not None
+            )
+            if raises and run.error is not None and not is_outcome:
+                raise run.error
         if len(runs) > at_most:
-            raise AssertionError(f"still not done after {at_most} runs: {run.kind} was the last")
+            kind = runs[-1].kind
+            raise AssertionError(f"still not done after {at_most} runs: {kind} was the last")
 
-    def _report(self, run: Run, act: JobAct) -> Run:
-        """Apply the act; returns the run as it ended."""
-        # May be rejected, because a handler may have completed its own job.
-        [error] = self._source.act([act])
-        instead = outcomes.after_rejection(act, error) if isinstance(error, PenstockError) else None
-        if instead is None:
-            return run
-        self._source.act([instead])
-        return msgspec.structs.replace(run, outcome=Outcome.BURIED, text=instead.text)
+    def _report(self, ends: Sequence[Ended]) -> list[Run]:
+        """Apply the acts; returns the runs as they ended."""
+        # Some may be rejected, because a handler may have completed its own job.
+        answers = self._source.act([act for _, act in ends])
+        runs = []
+        for (run, act), error in zip(ends, answers, strict=True):
+            instead = (
+                outcomes.after_rejection(act, error) if isinstance(error, PenstockError) else None
+            )
+            if instead is not None:
+                self._source.act([instead])
+                run = msgspec.structs.replace(run, outcome=Outcome.BURIED, text=instead.text)
+            runs.append(run)
+        return runs
 
     def _sent(self) -> None:
         """Run jobs that a handler enqueues once the handler is done."""

@@ -35,6 +35,7 @@ from penstock.runtime.waiting_results import WaitingResults
 from penstock.runtime.worker_duties import WorkerQueueReaper, WorkerReaper
 from penstock.services.access import Keyring, KeyService, LoginService
 from penstock.services.answers import AnswerService
+from penstock.services.attempt_logs import AttemptLogService
 from penstock.services.bulk.moves import MoveService
 from penstock.services.bulk.selection import SelectionService
 from penstock.services.bus import Bus
@@ -43,6 +44,7 @@ from penstock.services.circuits.details import CircuitDetails
 from penstock.services.circuits.job_routes import JobRoutes
 from penstock.services.directory import Directory
 from penstock.services.documents import DocumentService
+from penstock.services.flows import FlowService
 from penstock.services.history import FactService, HistoryService
 from penstock.services.messages import MessageService
 from penstock.services.notifications import NotificationService
@@ -111,8 +113,12 @@ class Broker:
         self.tables = open_tables(settings.insights_folder)
         self.sql = sql_of_server(settings)
         self.moves = MoveService(store, clock, dice)
+        self.flows = FlowService(
+            store, clock, dice, settings.limits, auto_create=settings.queues.auto_create
+        )
         self.recurring = RecurringService(store, clock, dice, settings.limits)
         self.history = HistoryService(store, clock, settings.limits)
+        self.attempt_logs = AttemptLogService(store, clock, settings.limits)
         self.results = ResultService(store)
         self.waiting_results = WaitingResults(
             store,

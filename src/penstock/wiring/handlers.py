@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from penstock.operations.administration import AdministrationOperations
+from penstock.operations.attempt_logs import AttemptLogOperations
 from penstock.operations.call import Handlers
 from penstock.operations.circuits import CircuitOperations, CircuitSettingsOperations
 from penstock.operations.deliveries import DeliveryOperations, RouteOperations
+from penstock.operations.flows import FlowOperations
 from penstock.operations.history import FactOperations, HistoryOperations
 from penstock.operations.job_circuits import JobCircuitOperations
 from penstock.operations.lake import AnswerOperations, SqlOperations, TableOperations
@@ -43,8 +45,10 @@ def handlers_of(broker: Broker, waiting: WaitingCounts | None = None) -> Handler
         StepOperations(b.steps, b.messages, b.directory),
         SignalOperations(b.steps),
         BulkOperations(b.messages, b.selection),
+        AttemptLogOperations(b.attempt_logs, b.messages, b.directory, settings.limits),
         ResultOperations(b.results, b.waiting_results, settings.limits),
         MoveOperations(b.moves),
+        FlowOperations(b.flows, b.waiting_results, settings.limits),
         NotificationOperations(b.notifications, b.messages),
         TopicOperations(b.bus, b.queues, settings.limits, auto_create=settings.queues.auto_create),
         WorkerOperations(b.workers, b.task_leases, beat_ms=settings.workers.beat_ms),

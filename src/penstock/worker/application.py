@@ -7,16 +7,18 @@ against a server.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from enum import Enum, auto
 from typing import Protocol
 
+from penstock.api.jobs.attempt_logs import LogPart
 from penstock.domain.circuit.circuit import Permitted, Reported
 from penstock.domain.errors import PenstockError
 from penstock.domain.worker import NewWorker
 from penstock.ports.clock import Clock
-from penstock.worker.claimed_job import ClaimedJob, Handler, JobAct
+from penstock.worker.chunk import Chunk
+from penstock.worker.claimed_job import ClaimedJob, Handler, JobAct, LogBuffer
 from penstock.worker.slots.lifespan import WorkerHooks
 
 
@@ -45,9 +47,18 @@ class Handlers(Protocol):
     def kinds(self) -> list[str]: ...
     @property
     def worker_hooks(self) -> WorkerHooks: ...
+    @property
+    def chunk_queues(self) -> frozenset[str]:
+        """Queues whose only handler gets chunks by group."""
+        ...
+
     def find(self, kind: str) -> Handler | None: ...
     def handler_of(self, job: ClaimedJob) -> Handler | None:
         """Look up the handler by queue if the queue has its own handlers, otherwise by kind."""
+        ...
+
+    def bind_chunk(self, chunk: Chunk) -> Callable[[], object]:
+        """Return the call for its `left` members, and set its `items`."""
         ...
 
     def around(self, job: ClaimedJob) -> AbstractContextManager[Running]:
@@ -70,8 +81,11 @@ class JobSource(Protocol):
         lease_ms: int,
         worker_id: str,
         finishing: Sequence[JobAct] = (),
+        in_a_row: Collection[str] = (),
     ) -> tuple[list[ClaimedJob], list[ActAnswer]]:
         """Claim jobs from the queues in order, and answer each act; does not wait for jobs.
+
+        `in_a_row`: of these queues, if they are ordered by group, all ready jobs of a group.
 
         Raises only if no act was answered and no job was claimed.
         """
@@ -94,6 +108,10 @@ class JobSource(Protocol):
         `jobs` maps each route to the id of a claimed job that names it.  A probe permit is for one
         job, and this call consumes it.
         """
+        ...
+
+    def keep_logs(self, parts: Sequence[LogPart]) -> list[str]:
+        """Keep what jobs have logged; returns `kept`, or the code of an error, for each part."""
         ...
 
     def report(self, reports: Sequence[Reported]) -> None:
@@ -121,6 +139,8 @@ class WorkerRegistry(Protocol):
 class Application(ABC):
     """An application that `penstock worker` can run, if a module has one as a global name."""
 
+    url: str  # of its store or server
+
     @property
     @abstractmethod
     def clock(self) -> Clock: ...
@@ -141,6 +161,12 @@ class Application(ABC):
     @abstractmethod
     def running_job(self) -> Callable[[], tuple[str, str | None] | None]:
         """Return the id and kind of the job that runs in the current context."""
+        ...
+
+    @property
+    @abstractmethod
+    def running_log(self) -> Callable[[], LogBuffer | None]:
+        """Return the buffer of the job that runs in the current context, if its log is kept."""
         ...
 
     @property

@@ -55,8 +55,11 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def places(self) -> int:
-        """Table entries: for the most jobs a process can have, and as many ends being reported."""
-        return 2 * (self.slots + (MAX_PREFETCH if self.prefetch is None else self.prefetch))
+        """Table entries: for the most jobs a process can have, and as many ends being reported.
+
+        Without prefetch a process still claims more jobs than it has slots, for chunks.
+        """
+        return 2 * (self.slots + max(MAX_PREFETCH, self.prefetch or 0))
 
     def with_queues(self, known: Sequence[str]) -> Assignment:
         """Return a checked copy, with these queues if it names none.  Raises InvalidRequest."""

@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import Protocol
 
 import msgspec
 
+from penstock.domain.message.attempt_log import LogLine
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.retry import Backoff
+from penstock.worker.batch import Batch
+from penstock.worker.interruption import interrupt
 
 LATE_START_MS = 20  # a shorter wait is not worth an act
 _starting = threading.Lock()  # decides once whether a job with a time limit begins
 Extend = Callable[["ClaimedJob", int | None, str | None], None]  # lease_ms, progress
+
+
+class LogBuffer(Protocol):
+    """See worker/attempt_log.py."""
+
+    seq: int
+
+    def append(self, line: LogLine) -> None: ...
+    def add(self, level: str, source: str, text: str) -> None: ...
+    def print(self, stream: str, text: str) -> None: ...
+    def end(self) -> None: ...
+    def take(self) -> list[LogLine]: ...
 
 
 class Handler(Protocol):
@@ -32,6 +47,16 @@ class Handler(Protocol):
         ...
 
     @property
+    def batch(self) -> Batch | None:
+        """How its jobs are gathered into chunks; None: each has a call of its own."""
+        ...
+
+    @property
+    def keeps_logs(self) -> bool:
+        """Whether what it logs and prints is kept with the attempt."""
+        ...
+
+    @property
     def keeps_result(self) -> bool:
         """Whether what it returns is kept with the history of the job."""
         ...
@@ -40,11 +65,12 @@ class Handler(Protocol):
         """Encode what it returned as JSON text; raises InvalidRequest."""
         ...
 
-    def bind(self, body: str) -> Callable[[], object]:
+    def call_with(self, body: str) -> Callable[[], object]:
         """Return the call with its arguments; raises InvalidRequest if the body does not match.
 
         If the result, or the result of a returned coroutine, is an Outcome, it decides what happens
-        to the job; any other result completes it.
+        to the job; any other result completes it.  For a handler with a batch, the call returns
+        the decoded arguments.
         """
         ...
 
@@ -130,8 +156,12 @@ class ClaimedJob(JobMessage, kw_only=True, eq=False):
     is_late_start: bool = False  # it waited for a slot, so its time limit must count from now
     progress: str | None = None
     on_extend: Extend = _ignore
+    thread_id: int = 0  # the thread that is in its sync handler; 0: none
     stop_handler: Callable[[], None] | None = None  # set where the handler can be stopped
+    force_stop: Callable[[], None] | None = None  # set where it can be killed if it does not stop
     request_stop: Callable[[], None] | None = None  # set where the handler cannot see `is_stopping`
+    log: LogBuffer | None = None  # of a handler whose logs are kept
+    members: Sequence[ClaimedJob] = ()  # of a chunk: the jobs that its handler gets in one call
 
     @property
     def message(self) -> JobMessage:
@@ -163,6 +193,9 @@ class ClaimedJob(JobMessage, kw_only=True, eq=False):
         wait_ms = self.time_limit_ms // 2
         return self.taken_at + (max(wait_ms, self.lease_ms // 3) if self.has_slot else wait_ms)
 
+    def take_slot(self) -> None:
+        self.has_slot = True
+
     def give_up(self) -> bool:
         """Keep it from beginning; False if it has begun already."""
         with _starting:
@@ -182,11 +215,22 @@ class ClaimedJob(JobMessage, kw_only=True, eq=False):
             self.request_stop()
 
     def stop(self, reason: StopReason) -> None:
-        """Discard its result, and stop it, or ask it to stop where it cannot be stopped."""
+        """Discard its result, and stop it.
+
+        A job that lost its lease may clean up first; `force` ends it if it does not stop.
+        """
         self.stop_reason = self.stop_reason or reason
         self.ask_to_stop()
-        if self.stop_handler is not None:
+        if reason is not StopReason.LEASE_LOST and self.force_stop is not None:
+            self.force_stop()
+        elif self.stop_handler is not None:
             self.stop_handler()
+        else:
+            interrupt(self)
+
+    def force(self) -> None:
+        if self.force_stop is not None:
+            self.force_stop()
 
     def extend(self, *, lease_ms: int | None = None, progress: str | None = None) -> None:
         """Extend the lease; called on the handler's thread or loop.  Raises LeaseLost."""

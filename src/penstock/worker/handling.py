@@ -11,6 +11,7 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from threading import get_ident
 from typing import TypeGuard
 
 from penstock.domain.errors import InvalidRequest
@@ -19,8 +20,10 @@ from penstock.domain.message.outcome import HandlerOutcome, suspension_of
 from penstock.ports.clock import Clock, Dice
 from penstock.worker import outcomes
 from penstock.worker.application import Handlers, Running
+from penstock.worker.chunk import Chunk
 from penstock.worker.claimed_job import ClaimedJob, JobAct
 from penstock.worker.error_text import error_text
+from penstock.worker.interruption import JobCancelled, withdraw_interrupt
 from penstock.worker.slots.loop_thread import run_here
 
 _log = logging.getLogger("penstock.worker.jobs")
@@ -34,7 +37,7 @@ def prepare(handlers: Handlers, job: ClaimedJob, clock: Clock) -> JobAct | None:
         handler = handlers.handler_of(job)
         if handler is None:
             return outcomes.park_unknown_kind(job, now=clock.now())
-        job.call = handler.bind(job.body)
+        job.call = handler.call_with(job.body)
         job.handler = handler
         return None
     except InvalidRequest as error:
@@ -45,12 +48,20 @@ def prepare(handlers: Handlers, job: ClaimedJob, clock: Clock) -> JobAct | None:
 
 def run(job: ClaimedJob, handlers: Handlers, dice: Dice, wait: Wait = run_here) -> JobAct:
     """Run a sync handler; `wait` awaits a result that is awaitable."""
-    assert job.call is not None
     call = _Call()
     try:
         with handlers.around(job) as running:
             call.running = running
-            result = job.call()
+            bound = _bound(job, handlers)
+            job.thread_id = get_ident()
+            try:
+                if job.stop_reason is not None:
+                    raise JobCancelled
+                result = bound()
+            finally:
+                job.thread_id = 0
+                if job.stop_reason is not None:
+                    withdraw_interrupt()
             call.note_result(wait(result) if _is_awaitable(result) else result)
     except BaseException as error:
         call.result = error
@@ -59,13 +70,12 @@ def run(job: ClaimedJob, handlers: Handlers, dice: Dice, wait: Wait = run_here) 
 
 async def run_async(job: ClaimedJob, handlers: Handlers, dice: Dice) -> JobAct:
     """Run any handler.  Raises CancelledError if the task was cancelled from outside."""
-    assert job.call is not None
     call = _Call()
     task = asyncio.current_task()
     try:
         async with handlers.around_async(job) as running:
             call.running = running
-            result = job.call()
+            result = _bound(job, handlers)()
             call.note_result(await result if _is_awaitable(result) else result)
     except BaseException as error:  # SystemExit too: it would end asyncio's loop
         if _is_stopped(task, error):
@@ -80,9 +90,22 @@ def fail(job: ClaimedJob, error: BaseException) -> JobAct:
     return JobAct(receipt=job.receipt, verb=Verb.FAIL, text=error_text(error))
 
 
+def _bound(job: ClaimedJob, handlers: Handlers) -> Callable[[], object]:
+    if job.call is not None:
+        return job.call
+    assert isinstance(job, Chunk)
+    return handlers.bind_chunk(job)
+
+
 def _act_after(job: ClaimedJob, call: _Call, dice: Dice) -> JobAct:
-    _log_traceback(job, call.result)
+    if job.stop_reason is None or not isinstance(call.result, JobCancelled):
+        _log_traceback(job, call.result)
     assert job.handler is not None
+    if job.log is not None:
+        job.log.end()
+    if isinstance(job, Chunk):
+        job.acts = outcomes.acts_for(job, call.result, dice.share)
+        return job.acts[0]
     return outcomes.act_for(
         job,
         job.handler,
@@ -129,7 +152,14 @@ def _log_traceback(job: ClaimedJob, result: object) -> None:
     error = result.__cause__ if isinstance(result, HandlerOutcome) else result
     if not isinstance(error, BaseException) or suspension_of(error) is not None:
         return
-    fields = {"job": job.id, "kind": job.kind, "queue": job.queue, "attempt": job.attempts}
+    fields: dict[str, object] = {
+        "job": job.id,
+        "kind": job.kind,
+        "queue": job.queue,
+        "attempt": job.attempts,
+    }
+    if job.members:
+        fields["jobs"] = len(job.members)
     line = " ".join(f"{name}={value}" for name, value in fields.items())
     with suppress(Exception):  # raised by a log handler of the application
         _log.warning("job raised %s", line, exc_info=error, extra={"fields": fields})

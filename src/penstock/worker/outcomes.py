@@ -12,6 +12,8 @@ arguments that do not match     parked while they may come from a newer release,
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from penstock.domain.duration import duration_text
 from penstock.domain.errors import PenstockError, TooLarge
 from penstock.domain.limits import MINUTE, SECOND
@@ -25,6 +27,7 @@ from penstock.domain.message.outcome import (
     instance_of,
     suspension_of,
 )
+from penstock.worker.chunk import Chunk
 from penstock.worker.claimed_job import ClaimedJob, Handler, JobAct
 from penstock.worker.error_text import error_text, shortened
 
@@ -89,6 +92,35 @@ def _bury_done(receipt: str, error: Exception) -> JobAct:
     return JobAct(receipt=receipt, verb=Verb.BURY, text=text)
 
 
+def acts_for(chunk: Chunk, result: object, roll: Callable[[], float]) -> list[JobAct]:
+    """The acts for the jobs of a chunk, from what its handler returned or raised.
+
+    A list has an outcome for each job; any other result counts for each.  A job that the handler
+    settled by itself keeps that outcome.
+    """
+    assert chunk.handler is not None
+    count = len(chunk.left)
+    results: Sequence[object] = [result] * count
+    if isinstance(result, list | tuple):
+        if len(result) == count:
+            results = result
+        else:
+            text = f"a list with {len(result)} outcomes was returned for {count} jobs"
+            results = [ValueError(text)] * count
+    if not chunk.items:  # a hook failed before the call
+        return [act_for(job, chunk.handler, result, dice=roll()) for job in chunk.left]
+    return [
+        act_for(
+            job,
+            chunk.handler,
+            item.outcome if item.is_settled else own,
+            dice=roll(),
+            is_completed=item.is_completed,
+        )
+        for job, item, own in zip(chunk.left, chunk.items, results, strict=True)
+    ]
+
+
 def time_out(job: ClaimedJob, *, dice: float = 0.5) -> JobAct:
     """The act for a job stopped at its time limit; the message decides whether it is retried."""
     handler = job.handler
@@ -97,6 +129,16 @@ def time_out(job: ClaimedJob, *, dice: float = 0.5) -> JobAct:
     delay_ms = _backoff_ms(job, handler, dice)
     text = f"stopped at its time limit of {limit}"
     return JobAct(receipt=job.receipt, verb=Verb.TIME_OUT, delay_ms=delay_ms, text=text)
+
+
+def release(job: ClaimedJob) -> JobAct:
+    """The act for a job that this worker does not run; it keeps its place."""
+    return JobAct(receipt=job.receipt, verb=Verb.RELEASE, delay_ms=0)
+
+
+def fail(job: ClaimedJob, text: str) -> JobAct:
+    """The act for a job that ended without its handler's result."""
+    return JobAct(receipt=job.receipt, verb=Verb.FAIL, text=text)
 
 
 def park_unknown_kind(job: ClaimedJob, *, now: int) -> JobAct:

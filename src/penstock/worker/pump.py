@@ -15,13 +15,17 @@ from penstock.domain.message.lease import Verb
 from penstock.ports.clock import Clock, Dice
 from penstock.worker.application import ActAnswer, Handlers, JobSource, Unanswered
 from penstock.worker.assignment import Assignment, Prefetch
+from penstock.worker.attempt_log import LogSender
+from penstock.worker.chunk import Chunk
+from penstock.worker.chunk_gatherer import ChunkGatherer
 from penstock.worker.circuit_gate import CircuitGate
 from penstock.worker.claimed_job import ClaimedJob, JobAct, RunsIn, StopReason
 from penstock.worker.handling import prepare
 from penstock.worker.lease_keeper import LeaseKeeper, extension, restore
 from penstock.worker.log import JobLog, OutageReporter
-from penstock.worker.outcomes import after_rejection, time_out
+from penstock.worker.outcomes import after_rejection, fail, release, time_out
 from penstock.worker.processes.job_table import JobTable
+from penstock.worker.running_jobs import RunningJobs
 from penstock.worker.slots.slots import Slots
 
 _POLL_MS = 1_000  # between claims without a wake-up
@@ -66,19 +70,18 @@ class Pump:
         self._clock = clock
         self._dice = dice
         self._slots = slots
-        self._table = table
-        self._has_sandbox = has_sandbox
         self._wake = wake
         self._on_ended = on_ended
         self._outage = outage or OutageReporter()
-        self._places = list(range(table.places))
-        self._jobs: dict[str, ClaimedJob] = {}  # by receipt
-        self._timed: dict[str, ClaimedJob] = {}  # those that have a time limit
+        self._jobs = RunningJobs(table, clock, assignment.lease_ms, has_sandbox=has_sandbox)
         self._unsent: _Reports = []  # ends that the store has not confirmed
         self._keeper = LeaseKeeper(assignment.lease_ms)
         self._prefetch = Prefetch()
         self._log = JobLog()
         self._gate = CircuitGate(source)
+        self._logs = LogSender(source.keep_logs)
+        self._in_a_row = handlers.chunk_queues
+        self._chunks = ChunkGatherer(assignment.slots, in_order=self._in_a_row)
         self._poll_ms = _BURST_POLL_MS if assignment.is_burst else _POLL_MS
         self._poll_at = 0
         self._found_nothing = False  # by the last claim
@@ -88,7 +91,7 @@ class Pump:
     @property
     def is_empty(self) -> bool:
         """Whether no job is left and every end was reported."""
-        left = (j for j in self._jobs.values() if j.stop_reason is not StopReason.GIVEN_BACK)
+        left = (j for j in self._jobs.all if j.stop_reason is not StopReason.GIVEN_BACK)
         return not self._unsent and not self.finished and next(left, None) is None
 
     @property
@@ -106,12 +109,14 @@ class Pump:
         self._stop_overdue(now)
         self._give_up_unstarted(now)
         self._gather(now)
+        self._jobs.force_stubborn(now)
+        self._start_chunks(now)
         if self._errors and now < self._resume_at:
             return self._resume_at
         extensions = self._extensions(now)
         is_claim_due = self.is_woken or self._unsent or now >= self._poll_at
         room = self._room if is_claim_due else 0
-        if self._unsent or extensions or room:
+        if self._unsent or extensions or room or self._logs.next_at <= now:
             self._exchange(extensions, room, now)
         return self._next_at(now)
 
@@ -134,43 +139,49 @@ class Pump:
     def drain(self) -> None:
         """Claim nothing more, give back what has not begun, ask running jobs to stop."""
         self.is_draining = True
-        for job in self._slots.take_back():
-            self._end(job, _release(job))
-        for job in self._jobs.values():
+        for job in [*self._slots.take_back(), *self._chunks.take_back()]:
+            if isinstance(job, Chunk):
+                self._end_chunk(job, None)
+            else:
+                self._end(job, release(job))
+        for job in self._jobs.all:
             job.ask_to_stop()
 
     def give_back(self) -> None:
         """Stop the running jobs when the drain time is over; they run again and lose no attempt."""
-        for job in list(self._jobs.values()):
+        for job in list(self._jobs.all):
             if job.stop_reason is None:
                 job.stop(StopReason.GIVEN_BACK)
-                self._report(job, _release(job))
+                self._report(job, release(job))
             elif job.stop_reason is not StopReason.GIVEN_BACK:  # it was stopped, but still runs
                 if job.owes_timeout:
                     self._report(job, self._time_out(job))
                 job.stop_reason = StopReason.GIVEN_BACK
 
     def _stop_overdue(self, now: int) -> None:
-        for job in list(self._timed.values()):
+        for job in list(self._jobs.timed):
             if job.stop_reason is None and job.deadline is not None and job.deadline <= now:
                 job.stop(StopReason.TIMED_OUT)
-                if job.runs_in is RunsIn.THREAD:  # threads cannot be stopped: reported at once
+                if job.runs_in is RunsIn.THREAD:  # it may not stop: reported at once
                     self._report(job, self._time_out(job))
 
     def _give_up_unstarted(self, now: int) -> None:
         """Give back jobs that wait too long for a slot or a sandbox; they lose no attempt."""
-        for job in list(self._timed.values()):
+        for job in list(self._jobs.timed):
             start_by = job.start_by
             if start_by is None or start_by > now or not job.give_up():
                 continue
+            if self._chunks.remove(job):
+                self._end(job, release(job))
+                continue
             try:
                 self._slots.waiting.remove(job)
-            except ValueError:  # it has a slot, and waits there for a sandbox
-                self._report(job, _release(job))
+            except ValueError:  # it waits in a chunk, or has a slot without a sandbox
+                self._report(job, release(job))
                 if job.stop_handler is not None:
                     job.stop_handler()
             else:
-                self._end(job, _release(job))
+                self._end(job, release(job))
 
     def _gather(self, now: int) -> None:
         """Collect finished jobs from the slots."""
@@ -179,21 +190,42 @@ class Pump:
             job, act = self.finished.popleft()
             count += 1
             if job.started_at and job.runs_in is not RunsIn.SANDBOX:
-                self.ended += 1
-            if job.stop_reason is None:
-                self._end(job, act or _fail(job, _CANCELLED))
-            elif job.owes_timeout:
-                self._end(job, self._time_out(job))
+                self.ended += len(job.members) or 1
+            if job.stop_reason is None and not job.members:  # most jobs
+                self._end(job, act or fail(job, _CANCELLED))
+            elif isinstance(job, Chunk):
+                self._end_chunk(job, act or fail(job, _CANCELLED))
             else:
-                self._forget(job)
+                self._finish(job, act)
         self._prefetch.note(count, now=now)
         if count:
             self._on_ended()
 
+    def _finish(self, job: ClaimedJob, act: JobAct | None) -> None:
+        if job.stop_reason is None:
+            self._end(job, act or fail(job, _CANCELLED))
+        elif job.owes_timeout:
+            self._end(job, self._time_out(job))
+        else:
+            self._forget(job)
+
+    def _end_chunk(self, chunk: Chunk, act: JobAct | None) -> None:
+        """Without an act it has not begun: its jobs are given back."""
+        ends = chunk.ends(act)
+        for job, own in ends:
+            self._finish(job, own or release(job))
+        for job in self._chunks.end(chunk, [own for _, own in ends]):
+            self._end(job, release(job))
+
+    def _start_chunks(self, now: int) -> None:
+        if self._chunks.next_at <= now:
+            self._slots.give(self._chunks.due(now))
+        elif self._found_nothing and self._assignment.is_burst:
+            self._slots.give(self._chunks.flush())
+
     def _end(self, job: ClaimedJob, act: JobAct) -> None:
         self._report(job, act)
-        self._jobs.pop(job.receipt, None)
-        self._timed.pop(job.receipt, None)
+        self._jobs.remove(job)
 
     def _report(self, job: ClaimedJob, act: JobAct) -> None:
         if job.route is not None:
@@ -205,16 +237,9 @@ class Pump:
 
     def _forget(self, job: ClaimedJob) -> None:
         """Forget a job whose end was reported already, or must not be."""
-        if self._jobs.pop(job.receipt, None) is not None:
-            self._timed.pop(job.receipt, None)
+        if self._jobs.remove(job):
             self._gate.lose(job)
-            self._free(job)
-
-    def _free(self, job: ClaimedJob) -> None:
-        if job.place >= 0:
-            self._table.free(job.place)
-            self._places.append(job.place)
-            job.place = -1
+            self._jobs.free(job)
 
     def _extensions(self, now: int) -> list[tuple[ClaimedJob, JobAct]]:
         wanted: dict[str, ClaimedJob] = {}
@@ -222,7 +247,7 @@ class Pump:
             job = self._to_extend.popleft()
             if job.stop_reason is None and job.place >= 0:
                 wanted[job.receipt] = job
-        for job in self._keeper.due(self._jobs.values(), now=now):
+        for job in self._keeper.due(self._jobs.all, now=now):
             if job.owes_timeout:
                 # It has not stopped.  If its lease expired, another worker would run it.
                 self._report(job, self._time_out(job))
@@ -238,7 +263,9 @@ class Pump:
             return 0
         assignment, count = self._assignment, len(self._jobs)
         ahead = self._prefetch.ahead if assignment.prefetch is None else assignment.prefetch
-        room = min(assignment.slots + ahead - count, len(self._places))
+        room = assignment.slots + ahead - count + self._chunks.spared
+        if room > 0:
+            room = min(max(room, self._chunks.appetite), self._jobs.free_places)
         if assignment.max_jobs is not None:
             room = min(room, assignment.max_jobs - self.ended - count)
         return max(min(room, _MAX_PER_CLAIM), 0)
@@ -250,6 +277,7 @@ class Pump:
         acts = [act for _, act in reports]
         self.is_woken = False  # cleared before the store is asked, so that no wake-up is lost
         try:
+            self._logs.send(now)
             if room:
                 jobs, answers = self._source.claim(
                     self._assignment.queues,
@@ -257,9 +285,10 @@ class Pump:
                     lease_ms=self._assignment.lease_ms,
                     worker_id=self.worker_id,
                     finishing=acts,
+                    in_a_row=self._in_a_row,
                 )
             else:
-                jobs, answers = [], self._source.act(acts)
+                jobs, answers = [], self._source.act(acts) if acts else []
         except (PenstockError, OSError) as error:
             self._send_again(reports)
             self._back_off(error, now)
@@ -296,7 +325,7 @@ class Pump:
             if job is None:
                 continue
             if act.verb is Verb.EXTEND:
-                if error is not None and job.receipt in self._jobs:
+                if error is not None and job in self._jobs:
                     self._take_rejected_extension(job, act, error)
             elif error is None:
                 self._log.ended(job, act, now=now)
@@ -305,8 +334,8 @@ class Pump:
                 continue
             else:
                 self._log.rejected(job, act, error)
-            if act.verb is not Verb.EXTEND and job.receipt not in self._jobs:
-                self._free(job)
+            if act.verb is not Verb.EXTEND and job not in self._jobs:
+                self._jobs.free(job)
         if missing:
             self._send_again(missing)
             self._back_off(next(e for e in answers if isinstance(e, Unanswered)), now)
@@ -323,6 +352,7 @@ class Pump:
     def _take_rejected_extension(self, job: ClaimedJob, act: JobAct, error: PenstockError) -> None:
         if isinstance(error, LeaseLost | NotFound):
             job.stop(StopReason.LEASE_LOST)
+            self._jobs.note_stopped(job, self._clock.now())
             self._log.stopped(job)
             return
         # The handler passed invalid values, but the lease is ours: extend without them.
@@ -346,28 +376,10 @@ class Pump:
             runnable, rejected = self._gate.admit(runnable, now)
             self._unsent += [(None, act) for act in rejected]
         for job in runnable:
-            self._place(job, now)
-        self._slots.give(runnable)
-
-    def _place(self, job: ClaimedJob, now: int) -> None:
-        handler = job.handler
-        assert handler is not None
-        limit_ms = handler.timeout_ms if job.timeout_ms is None else job.timeout_ms
-        if handler.is_async:
-            job.runs_in = RunsIn.EVENT_LOOP
-        if self._has_sandbox and (
-            job.crashes or (limit_ms is not None and job.runs_in is RunsIn.THREAD)
-        ):
-            job.runs_in = RunsIn.SANDBOX
-        job.time_limit_ms = limit_ms
-        job.lease_ms = self._assignment.lease_ms
-        job.taken_at = job.renewed_at = now
-        job.on_extend = self.extend
-        job.place = self._places.pop()
-        self._jobs[job.receipt] = job
-        if limit_ms is not None:
-            self._timed[job.receipt] = job
-        self._table.note(job.place, receipt=job.receipt, id=job.id, kind=job.kind or "")
+            self._jobs.add(job, now)
+            job.on_extend = self.extend
+        self._logs.watch(runnable, now)
+        self._slots.give(self._chunks.sort(runnable))
 
     def _next_at(self, now: int) -> int:
         if self._errors:
@@ -375,18 +387,11 @@ class Pump:
         if self._unsent or self.finished:
             return now
         dues = [self._keeper.next_at] if self._jobs else []
+        dues += self._chunks.next_at, self._jobs.force_at, self._logs.next_at
         if self._room:
             dues.append(now if self.is_woken else self._poll_at)
-        for job in self._timed.values():
+        for job in self._jobs.timed:
             due_at = job.deadline or job.start_by
             if due_at is not None and job.stop_reason is None:
                 dues.append(due_at)
         return min(dues, default=now + self._poll_ms)
-
-
-def _release(job: ClaimedJob) -> JobAct:
-    return JobAct(receipt=job.receipt, verb=Verb.RELEASE, delay_ms=0)
-
-
-def _fail(job: ClaimedJob, text: str) -> JobAct:
-    return JobAct(receipt=job.receipt, verb=Verb.FAIL, text=text)

@@ -19,7 +19,9 @@ from penstock.ports.clock import Clock, Dice
 from penstock.wiring.broker import own_dice
 from penstock.worker.application import Application, Handlers, JobSource, WorkerRegistry
 from penstock.worker.assignment import Assignment, WorkerOptions, assignment_of
+from penstock.worker.attempt_log import capture_logs
 from penstock.worker.beats import Beats, describe_worker
+from penstock.worker.chunk import Chunk
 from penstock.worker.claimed_job import ClaimedJob, JobAct, RunsIn
 from penstock.worker.handling import fail, run, run_async
 from penstock.worker.log import OutageReporter, Report, log_outage
@@ -267,7 +269,7 @@ class JobWorker:
         act: JobAct | None = None
         try:
             if job.runs_in is RunsIn.SANDBOX and self._sandboxes is not None:
-                job.has_slot = True
+                job.take_slot()
                 act = self._sandboxes.run(job, self._begin)
             elif self._begin(job):
                 act = run(
@@ -290,7 +292,8 @@ class JobWorker:
         named = ", ".join(f"{job.kind} {job.id}" for job in running)
         _log.critical("the event loop failed; jobs on it: %s", named or "none", exc_info=error)
         if self._crash is not None:
-            self._table.clear_all_but(job.place for job in running)
+            suspects = [member for job in running for member in job.members or (job,)]
+            self._table.clear_all_but(job.place for job in suspects)
             self._crash()
         for job in running:
             self._finished(job, fail(job, error))
@@ -302,16 +305,27 @@ class JobWorker:
         now = self._clock.now()
         if not job.begin(now):
             return False
+        if isinstance(job, Chunk):
+            for member in job.left:
+                self._note_begin(member, now)
+        else:
+            self._note_begin(job, now)
+        return True
+
+    def _note_begin(self, job: ClaimedJob, now: int) -> None:
         is_sandboxed = job.runs_in is RunsIn.SANDBOX
         self._table.begin(job.place, now=now, deadline=job.deadline, is_sandboxed=is_sandboxed)
         if job.is_late_start:
             self.pump.note_extension(job)
         elif job.time_limit_ms is not None:
             self._wake()  # there is a deadline now
-        return True
 
     def _finished(self, job: ClaimedJob, act: JobAct | None) -> None:
-        self._table.end(job.place)
+        if isinstance(job, Chunk):
+            for member in job.members:
+                self._table.end(member.place)
+        else:
+            self._table.end(job.place)
         finished = self.pump.finished
         finished.append((job, act))
         if self._wakes_for_any or not self.slots.waiting or len(finished) >= _GATHER:
@@ -323,6 +337,7 @@ def in_process(app: Application, **options: Unpack[WorkerOptions]) -> JobWorker:
     assignment = assignment_of(options).with_queues(app.worker_queues)
     for text in unknown_queues(app, assignment.queues):
         _log.warning("%s", text)
+    capture_logs(app)
     handlers = app.job_handlers
     about = describe_worker(assignment, handlers.kinds, options.get("name"))
     return JobWorker(

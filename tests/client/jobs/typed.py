@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any, assert_type
 
-from penstock import Enqueued, Job, Penstock, Unique, current
+from penstock import Batch, Enqueued, Item, Job, Penstock, Unique, current
 from penstock.client.jobs.job import Enqueuing
 from penstock.domain.message.lifecycle import State
 
@@ -76,3 +76,22 @@ def others() -> None:
     enqueuing.enqueue("ada", "hi")
     assert_type(app.enqueue("mail", {"to": "ada"}, queue="mail", delay="1h"), Enqueued[Any])
     assert_type(current().deadline, datetime | None)
+
+
+@app.job(batch=Batch(max=10))
+def count(numbers: list[int]) -> list[int]:
+    return numbers
+
+
+@app.job(batch=Batch(max=10, by="group"), queue="mail")
+async def add(items: list[Item[int]]) -> None:
+    for item in items:
+        assert_type(item.value, int)
+
+
+def chunks() -> None:
+    count.enqueue(5)
+    add.enqueue(5)
+    count([1, 2])
+    count.enqueue("five")  # type: ignore[arg-type]
+    add.enqueue("five")  # type: ignore[arg-type]

@@ -83,7 +83,7 @@ def test_the_doctor_finds_no_problem_in_a_healthy_store(run, where, backend):
     grades.pop("file system"), grades.pop("disk sync"), grades.pop("disk space")
     assert set(grades.values()) == {"ok"}
     expected = {"sqlite": {"journal", "integrity", "checksums"}, "postgres": {"fsync"}}
-    always = {"settings", "python", "schema", "clock", "books", "limits", "holds"}
+    always = {"settings", "python", "schema", "clock", "books", "limits", "holds", "flows"}
     assert always | expected[backend] <= set(grades)
     assert run("doctor", *where).out.count("\n") == len(ran.records)
 

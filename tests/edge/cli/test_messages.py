@@ -357,3 +357,25 @@ def test_a_message_is_completed_by_hand(cli, api: Api):
 
     assert cli("messages", "complete", message_id, "--reason", "x").out == f"{message_id} done\n"
     assert cli("messages", "complete", message_id).code != 0
+
+
+def test_logs_of_attempts_are_printed_and_followed_to_the_end(cli, api: Api):
+    queue = api.make_queue()
+    message_id = api.send(queue)
+    receipt = api.claim_one(queue)["receipt"]
+    lines = [
+        {"at": "2030-05-01T09:00:00Z", "level": "info", "source": "shop", "text": "10 of 200"},
+        {"at": "2030-05-01T09:00:01Z", "level": "print", "text": "12 pallets"},
+    ]
+    api.call("POST", "/v1/leases/logs", {"logs": [{"receipt": receipt, "seq": 1, "lines": lines}]})
+
+    shown = cli("messages", "show", message_id, "--logs").out.splitlines()
+    assert shown[0] == "lease 1:"
+    assert [line.split(" ", 2)[2] for line in shown[1:]] == ["INFO shop: 10 of 200", "12 pallets"]
+    api.act(receipt, "complete")
+    followed = cli("messages", "show", message_id, "--follow", "--json").records
+
+    assert [(line["level"], line["text"]) for line in followed] == [
+        ("info", "10 of 200"),
+        ("print", "12 pallets"),
+    ]

@@ -67,6 +67,9 @@ def prepare(api: Api, operation: str) -> dict[str, str]:
     api.call("PUT", "/v1/queues/mail", {})
     _prepare_topic(api, operation)
     variables: dict[str, Any] = {"RECEIPT": "", "ID": "", "MOVE": ""}
+    member = {"queue": "mail", "body": 1, "due_at": "2040-01-01T00:00:00Z"}
+    flow = {"name": "nightly", "is_open": True, "members": [member]}
+    variables["FLOW"] = ok(api.call("POST", "/v1/flows", flow))["flow"]["id"]
     variables["WORKER"] = ok(api.call("POST", "/v1/workers"))["id"]
     variables["TASK"] = ok(api.call("POST", "/v1/tasks", {"jobKind": "SendReport"}))["id"]
     if operation in ("setTaskOutcome", "setTaskProgress"):

@@ -161,6 +161,24 @@ def test_waiting_claims_are_woken_by_sends_through_any_front(
     assert monotonic() - began < SOON_S
 
 
+def test_a_waiting_claim_completes_other_messages_before_it_waits(
+    clients: list[Api], in_background: InBackground
+) -> None:
+    first, second, third, *_ = clients
+    queue = first.make_queue()
+    first.send(queue)
+    wanted = {"complete": [first.claim_one(queue)["receipt"]], "wait_ms": LONG_MS}
+
+    claim = in_background(second.call, "POST", f"/v1/queues/{queue}/claims", wanted)
+    eventually(lambda: third.queue(queue)["totals"]["done"] == 1)
+    eventually(lambda: waiting_claims(third) == 1)
+    sent = third.send(queue)
+
+    answer = ok(claim.result())
+    assert [message["id"] for message in answer["messages"]] == [sent]
+    assert [done["state"] for done in answer["completed"]] == ["done"]
+
+
 def test_the_figures_of_the_node_are_the_same_on_every_front(
     clients: list[Api], in_background: InBackground
 ) -> None:

@@ -1,4 +1,4 @@
-"""A loop commits unsynced batches itself, and leaves the others to the thread."""
+"""A loop commits unsynced batches itself, and leaves synced and long ones to the thread."""
 
 import asyncio
 import threading
@@ -26,14 +26,24 @@ def backend() -> str:
 @pytest.fixture
 def committed_by(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Counts commits by the name of the thread that made them."""
+    return count_calls(monkeypatch, "finish")
+
+
+@pytest.fixture
+def prepared_by(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Counts transactions by the name of the thread that ran their statements."""
+    return count_calls(monkeypatch, "prepare")
+
+
+def count_calls(monkeypatch: pytest.MonkeyPatch, method: str) -> Counter[str]:
     names: Counter[str] = Counter()
-    finish = SqlSession.finish
+    original = getattr(SqlSession, method)
 
-    def counted(session: SqlSession) -> None:
+    def counted(session: SqlSession, *args: Any, **kwargs: Any) -> Any:
         names[threading.current_thread().name] += 1
-        finish(session)
+        return original(session, *args, **kwargs)
 
-    monkeypatch.setattr(SqlSession, "finish", counted)
+    monkeypatch.setattr(SqlSession, method, counted)
     return names
 
 
@@ -72,6 +82,16 @@ def test_the_thread_commits_what_is_synced_and_nothing_is_lost(driver, committed
     assert set(committed_by) == {"penstock-writer"}
     assert driver.counts(mail).ready == TASKS * EACH
     check_counters(driver)
+
+
+def test_the_thread_runs_what_may_take_long(driver, prepared_by):
+    prepared_by.clear()
+
+    async def write() -> Any:
+        return await driver.store.write(lambda _: 7)
+
+    assert asyncio.run(write()) == 7
+    assert set(prepared_by) == {"penstock-writer"}
 
 
 def test_a_request_that_cannot_be_kept_fails_alone_on_a_loop_too(driver):

@@ -62,9 +62,10 @@ def columns_of(db: Database, table: str) -> list[str]:
 
 
 def make_old_day(db: Database, day: int) -> None:
-    """The tables of a day as they are now, but history as it was."""
+    """The tables of a day as they are now, but history as it was, and no logs of attempts."""
     Partitions(db).ensure(day)
-    db.run("partitions.drop_history", day=day)
+    for what in ("history", "attempt_log"):
+        db.run(f"partitions.drop_{what}", day=day)
     text = OLD_HISTORY.format(day=day, number=NUMBERS[db.dialect], at=day * DAY)
     db.script(text)
 

@@ -30,6 +30,7 @@ from penstock.domain.message.outcome import Bury, HandlerOutcome, Retry, suspens
 from penstock.domain.message.retry import Backoff
 from penstock.ports.clock import Clock
 from penstock.worker.error_text import error_text
+from penstock.worker.interruption import JobCancelled
 
 _log = logging.getLogger("penstock.client")
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
@@ -76,6 +77,8 @@ class QueueListener:
         _check_giving_up(self.kind, settings)
         timeout = settings.get("timeout")
         self.timeout_ms = None if timeout is None else as_ms("timeout", timeout)
+        self.batch = None
+        self.keeps_logs = False
 
     @property
     def max_attempts(self) -> int | None:
@@ -94,7 +97,7 @@ class QueueListener:
             return True
         return kind is not None and any(fnmatchcase(kind, pattern) for pattern in self.kinds)
 
-    def bind(self, body: str) -> Callable[[], object]:
+    def call_with(self, body: str) -> Callable[[], object]:
         try:
             event = self._prepare().decode(body)
         except (msgspec.DecodeError, RecursionError) as error:
@@ -121,7 +124,7 @@ class QueueListener:
     def _judging(self, event: object) -> Iterator[None]:
         try:
             yield
-        except (HandlerOutcome, asyncio.CancelledError, GeneratorExit):
+        except (HandlerOutcome, asyncio.CancelledError, GeneratorExit, JobCancelled):
             raise
         except BaseException as error:
             if suspension_of(error) is not None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+from penstock.api.jobs.attempt_logs import LogPart
 from penstock.domain.circuit.circuit import Permitted, Reported
 from penstock.domain.topic import node_queue_name
 from penstock.worker.application import ActAnswer, JobSource
@@ -34,6 +35,7 @@ class StickySource:
         lease_ms: int,
         worker_id: str,
         finishing: Sequence[JobAct] = (),
+        in_a_row: Collection[str] = (),
     ) -> tuple[list[ClaimedJob], list[ActAnswer]]:
         self.worker_id = worker_id
         return self._source.claim(
@@ -42,6 +44,7 @@ class StickySource:
             lease_ms=lease_ms,
             worker_id=worker_id,
             finishing=finishing,
+            in_a_row=in_a_row,
         )
 
     def act(self, acts: Sequence[JobAct]) -> list[ActAnswer]:
@@ -60,6 +63,9 @@ class StickySource:
 
     def permits(self, jobs: Mapping[str, str]) -> Mapping[str, Permitted] | None:
         return self._source.permits(jobs)
+
+    def keep_logs(self, parts: Sequence[LogPart]) -> list[str]:
+        return self._source.keep_logs(parts)
 
     def report(self, reports: Sequence[Reported]) -> None:
         self._source.report(reports)

@@ -25,6 +25,8 @@ _VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 _encoder = msgspec.json.Encoder(enc_hook=write_model)
 # Keys in a fixed order, sets sorted: the same arguments always encode to the same text.
 _canonical = msgspec.json.Encoder(enc_hook=write_model, order="deterministic")
+encode = _encoder.encode
+canonical_json = _canonical.encode
 
 
 class Arguments:
@@ -41,6 +43,7 @@ class Arguments:
         for name in self._ignored & self._parameters.keys():
             raise InvalidRequest(f"job {kind!r} takes {name!r} and cannot ignore it as well")
         self._decoder: msgspec.json.Decoder[Any] | None = None
+        self._part_decoder: msgspec.json.Decoder[Any] | None = None
         self._unchecked: tuple[str, ...] = ()
         # An annotation may name a class that is not defined yet; it is resolved at the first use.
         with suppress(NameError):
@@ -54,9 +57,27 @@ class Arguments:
             raise InvalidRequest(f"job {self._kind!r}: {error}") from None
         return self.write_named(given)
 
-    def write_named(self, given: Mapping[str, object]) -> str:
-        """The same for arguments by name."""
-        decoder = self._prepare()
+    def write_part(
+        self,
+        args: tuple[object, ...],
+        kwargs: Mapping[str, object],
+        is_left_out: Callable[[object], bool],
+    ) -> tuple[str, dict[str, object]]:
+        """The same, but some arguments are left out: returns those by name."""
+        try:
+            given = self._signature.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise InvalidRequest(f"job {self._kind!r}: {error}") from None
+        left_out = {name: value for name, value in given.items() if is_left_out(value)}
+        for name in left_out:
+            if self._parameters[name].kind is Parameter.VAR_KEYWORD:
+                raise InvalidRequest(f"job {self._kind!r}: {name!r} takes no results of other jobs")
+        rest = {name: value for name, value in given.items() if name not in left_out}
+        return self.write_named(rest, is_part=bool(left_out)), left_out
+
+    def write_named(self, given: Mapping[str, object], *, is_part: bool = False) -> str:
+        """The same for arguments by name; `is_part`: required ones may be missing."""
+        decoder = self._prepare_part() if is_part else self._prepare()
         for name in self._unchecked:
             if name in given and not is_plain_json(given[name]):
                 if _has_big_integer(given[name]):
@@ -69,7 +90,7 @@ class Arguments:
                     f"so it accepts only plain JSON, not {given[name]!r}"
                 )
         try:
-            body = _encoder.encode(given)
+            body = encode(given)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise InvalidRequest(f"job {self._kind!r}: {self._culprit(given)}{error}") from None
         self._decode(decoder, body)
@@ -104,16 +125,33 @@ class Arguments:
             default = self._parameters[name].default
             if value is UNSET:
                 values[name] = None if default is Parameter.empty else default
-        return _canonical.encode(values)
+        return canonical_json(values)
 
     @property
     def names(self) -> list[str]:
         return list(self._parameters)
 
+    def _prepare_part(self) -> msgspec.json.Decoder[Any]:
+        """A decoder of some of the arguments."""
+        if self._part_decoder is None:
+            self._prepare()
+            struct = msgspec.defstruct(
+                "Arguments",
+                [(name, hint | UnsetType, UNSET) for name, hint in self._types().items()],
+                kw_only=True,
+                forbid_unknown_fields=True,
+            )
+            self._part_decoder = msgspec.json.Decoder(struct, dec_hook=read_model)
+        return self._part_decoder
+
+    def _types(self) -> dict[str, Any]:
+        hints = get_type_hints(self._function, include_extras=True)
+        return {name: self._type(name, p, hints) for name, p in self._parameters.items()}
+
     def _prepare(self) -> msgspec.json.Decoder[Any]:
         if self._decoder is None:
             hints = get_type_hints(self._function, include_extras=True)
-            types = {name: self._type(name, p, hints) for name, p in self._parameters.items()}
+            types = self._types()
             self._unchecked = tuple(name for name in types if _is_unchecked(name, hints))
             fields: list[tuple[str, Any, Any] | tuple[str, Any]] = []
             for name, parameter in self._parameters.items():
@@ -148,14 +186,14 @@ class Arguments:
         try:
             return decoder.decode(body)
         except msgspec.DecodeError as error:  # of another type, or not JSON
-            raise InvalidRequest(f"job {self._kind!r}: {_describe(error)}") from None
+            raise InvalidRequest(f"job {self._kind!r}: {describe(error)}") from None
         except RecursionError as error:
             raise InvalidRequest(f"job {self._kind!r}: {error}") from None
 
     def _culprit(self, given: Mapping[str, object]) -> str:
         for name, value in given.items():
             try:
-                _encoder.encode(value)
+                encode(value)
             except (TypeError, ValueError, OverflowError, RecursionError):
                 return f"argument {name!r}: "
         return ""
@@ -192,7 +230,7 @@ def _has_big_integer(value: object) -> bool:
     return False
 
 
-def _describe(error: msgspec.DecodeError) -> str:
+def describe(error: msgspec.DecodeError) -> str:
     """Replace the path in msgspec's "… - at `$.to`" with the name of the argument."""
     text, _, path = str(error).partition(" - at `$")
     if path:

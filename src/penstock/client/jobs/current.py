@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import UNSET
@@ -16,21 +17,31 @@ from penstock.domain.datetimes import moment_of
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest
 from penstock.services.messages import MAX_PROGRESS_CHARS
-from penstock.worker.claimed_job import ClaimedJob
+from penstock.worker.claimed_job import ClaimedJob, LogBuffer
+
+if TYPE_CHECKING:
+    from penstock.client.flows.handle import FlowHandle
 
 _current: ContextVar[Current] = ContextVar("penstock_current")
 
 
 class Current:
-    def __init__(self, job: ClaimedJob, backend: Callable[[], Backend]) -> None:
+    def __init__(
+        self,
+        job: ClaimedJob,
+        backend: Callable[[], Backend],
+        flow_of: Callable[[str], FlowHandle],
+    ) -> None:
         self._job = job
         self._backend = backend
+        self._flow_of = flow_of
         self._is_completed = False
         self.result: object = None
 
     @property
     def steps(self) -> DurableSteps:
         """Its durable steps; `using(tx=…)` records them in a transaction of the caller."""
+        self._refuse_chunk("steps are recorded for")
         found: DurableSteps | None = vars(self).get("_steps")
         if found is None:  # set at once: threads of a handler share it
             found = vars(self).setdefault("_steps", DurableSteps(self._job, self._backend))
@@ -79,6 +90,14 @@ class Current:
         return self._job.attributes or {}
 
     @property
+    def flow(self) -> FlowHandle:
+        """The flow that the job is a member of; raises InvalidRequest if there is none.
+
+        It asks the store for it, once for each use.
+        """
+        return self._flow_of(self.id)
+
+    @property
     def sent_at(self) -> datetime:
         return moment_of(self._job.sent_at)
 
@@ -120,14 +139,20 @@ class Current:
 
         `result`: what the job returns; what its function returns afterwards is dropped.
         """
+        self._refuse_chunk("complete(tx=…) ends")
         text = self._encoded(result)
         self._backend().complete(self._job.receipt, tx=tx, result=text)
         self._is_completed = True
 
     async def complete_async(self, *, tx: object, result: object = UNSET) -> None:
+        self._refuse_chunk("complete(tx=…) ends")
         text = self._encoded(result)
         await self._backend().complete_async(self._job.receipt, tx=tx, result=text)
         self._is_completed = True
+
+    def _refuse_chunk(self, what: str) -> None:
+        if self._job.members:
+            raise InvalidRequest(f"this function has many jobs: {what} one of them: use its Item")
 
     def _encoded(self, result: object) -> str | None:
         handler = self._job.handler
@@ -149,6 +174,12 @@ def running_job_label() -> tuple[str, str | None] | None:
     """The id and kind of the running job; None where no job runs."""
     job = _current.get(None)
     return None if job is None else (job.id, job.kind)
+
+
+def running_job_log() -> LogBuffer | None:
+    """The buffer of the running job; None if its log is not kept, or no job runs."""
+    job = _current.get(None)
+    return None if job is None else job._job.log
 
 
 class CurrentJob:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.api import history
-from penstock.api.history import Result, Wait
+from penstock.api.history import Result, WaitForEnd
 from penstock.client.backend import Backend
 from penstock.client.channel import Ask, Flow, Pause
 from penstock.client.jobs.return_value import ReturnValue
@@ -31,7 +31,7 @@ def wait_for_end(
         asked_at = clock.now()
         left_ms = longest_ms if until is None else max(until - asked_at, 0)
         wait_ms = min(left_ms, longest_ms) if backend.can_wait else 0
-        found: Result = yield Ask(history.RESULT, {"id": job_id}, query=Wait(wait_ms=wait_ms))
+        found: Result = yield Ask(history.RESULT, {"id": job_id}, query=WaitForEnd(wait_ms=wait_ms))
         if found.is_ended:
             return found
         now = clock.now()

@@ -13,21 +13,27 @@ from contextlib import (
     contextmanager,
 )
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from penstock.client.backend import Backend
 from penstock.client.bus.listener import QueueListener
 from penstock.client.jobs import tracing
+from penstock.client.jobs.chunk_job import ChunkJob
 from penstock.client.jobs.current import Current, CurrentJob
+from penstock.client.jobs.item import Item
 from penstock.client.jobs.job import Job
 from penstock.client.jobs.return_value import PLAIN, ReturnValue
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.topic import NODE_QUEUE_SEPARATOR
 from penstock.worker.application import Running
+from penstock.worker.chunk import Chunk
 from penstock.worker.claimed_job import ClaimedJob, Handler
 from penstock.worker.slots.lifespan import WorkerHooks
+
+if TYPE_CHECKING:
+    from penstock.client.flows.handle import FlowHandle
 
 
 class AroundHook(msgspec.Struct, frozen=True):
@@ -106,8 +112,11 @@ def _name(function: object) -> str:
 class JobHandlers:
     """Handlers by kind; the worker and the testing kit run jobs with them."""
 
-    def __init__(self, backend: Callable[[], Backend]) -> None:
+    def __init__(
+        self, backend: Callable[[], Backend], flow_of: Callable[[str], FlowHandle]
+    ) -> None:
         self._backend = backend
+        self._flow_of = flow_of
         self._jobs: dict[str, Job[..., Any]] = {}
         self._hooks: list[AroundHook] = []
         self.worker_hooks = WorkerHooks()
@@ -124,6 +133,18 @@ class JobHandlers:
     @property
     def queues(self) -> list[str]:
         return sorted({job.queue for job in self._jobs.values()} | self._listeners.keys())
+
+    @property
+    def chunk_queues(self) -> frozenset[str]:
+        """Queues whose only handler gets chunks by group."""
+        by_queue: dict[str, list[Job[..., Any]]] = {}
+        for job in self._jobs.values():
+            by_queue.setdefault(job.queue, []).append(job)
+        return frozenset(
+            queue
+            for queue, [job, *others] in by_queue.items()
+            if not others and queue not in self._listeners and job.batch and job.batch.by == "group"
+        )
 
     def add(self, job: Job[..., Any]) -> None:
         before = self._jobs.get(job.kind)
@@ -161,16 +182,24 @@ class JobHandlers:
                 return listener
         return None if job.kind is None else self.find(job.kind)
 
+    def bind_chunk(self, chunk: Chunk) -> Callable[[], object]:
+        assert isinstance(chunk.handler, ChunkJob)
+        items: list[Item[Any]] = [
+            Item(member, self._backend, self._flow_of) for member in chunk.left
+        ]
+        chunk.items = items
+        return chunk.handler.bind_items(items)
+
     def around(self, job: ClaimedJob) -> AbstractContextManager[Running]:
         """Enter the trace it was sent in, `current()`, then the sync hooks in declaration order."""
-        current = Current(job, self._backend)
+        current = Current(job, self._backend, self._flow_of)
         if not self._hooks and not tracing.is_needed(job):
             return CurrentJob(current)
         return self._around(job, current)
 
     def around_async(self, job: ClaimedJob) -> AbstractAsyncContextManager[Running]:
         """The same with all hooks, for an async handler."""
-        current = Current(job, self._backend)
+        current = Current(job, self._backend, self._flow_of)
         if not self._hooks and not tracing.is_needed(job):
             return CurrentJob(current)
         return self._around_async(job, current)

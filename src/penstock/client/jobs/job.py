@@ -15,6 +15,7 @@ from penstock.client.jobs.job_spec import JobSpec
 from penstock.client.jobs.options import JobOptions, ResolvedOptions, Unique
 from penstock.client.jobs.return_value import ReturnValue
 from penstock.domain.duration import Duration
+from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.draft import Draft
 from penstock.domain.message.retry import Backoff
 
@@ -27,6 +28,26 @@ class JobCall(msgspec.Struct, frozen=True):
 
     args: tuple[object, ...]
     kwargs: dict[str, object]
+
+
+class BoundJob(msgspec.Struct, Generic[R_co], frozen=True, eq=False):
+    """A call of a job, to be enqueued as a member of a flow."""
+
+    outbox: Outbox
+    spec: JobSpec
+    resolved: ResolvedOptions
+    args: tuple[object, ...]
+    kwargs: dict[str, object]
+
+    def draft(self, is_result: Callable[[object], bool]) -> tuple[Draft, dict[str, object]]:
+        """The draft, and the arguments that are results, by name.  Raises InvalidRequest."""
+        kind = self.spec.kind
+        if self.spec.unique is not None:
+            raise InvalidRequest(
+                f"job {kind!r} is unique, but each member of a flow runs: declare a job without it"
+            )
+        body, results = self.spec.arguments.write_part(self.args, self.kwargs, is_result)
+        return msgspec.structs.replace(self.resolved.draft, kind=kind, body=body), results
 
 
 class Outbox(Protocol):
@@ -55,6 +76,10 @@ class Enqueuing(Generic[P, R_co]):
     def args(self, *args: P.args, **kwargs: P.kwargs) -> JobCall:
         """Arguments for `enqueue_many`."""
         return JobCall(args, kwargs)
+
+    def bind(self, *args: Any, **kwargs: Any) -> BoundJob[R_co]:
+        """A call for a flow; its arguments may be results of other members."""
+        return BoundJob(self._outbox, self._spec, self._resolved, args, kwargs)
 
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Enqueued[R_co]:
         """Enqueue one job; returns when it is on disk."""
@@ -123,6 +148,8 @@ class Job(Enqueuing[P, R_co], Generic[P, R_co]):
         super().__init__(outbox, spec, resolved)
         self._function = function
         self.is_async = inspect.iscoroutinefunction(function)  # read for each claimed job
+        self.batch = spec.batch  # the same
+        self.keeps_logs = spec.keeps_logs
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
@@ -171,7 +198,7 @@ class Job(Enqueuing[P, R_co], Generic[P, R_co]):
         body = self._spec.arguments.write_named(arguments)
         return resolved, self._spec.draft(resolved, body)
 
-    def bind(self, body: str) -> Callable[[], R_co | Awaitable[R_co]]:
+    def call_with(self, body: str) -> Callable[[], R_co | Awaitable[R_co]]:
         args, kwargs = self._spec.arguments.read(body)
         function: Callable[..., R_co] = self._function
         return lambda: function(*args, **kwargs)

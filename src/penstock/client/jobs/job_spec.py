@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec.structs import replace
 
 from penstock.api.messages import RunOptions
 from penstock.client.jobs.arguments import Arguments
+from penstock.client.jobs.chunk_arguments import ChunkArguments
 from penstock.client.jobs.options import (
     BackoffLike,
     JobOptions,
@@ -21,11 +22,12 @@ from penstock.client.jobs.options import (
     unique_of,
 )
 from penstock.client.jobs.return_value import Keeping, ReturnValue
-from penstock.domain.duration import Duration
+from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.draft import Draft
 from penstock.domain.message.retry import Backoff
 from penstock.domain.queue.queue import check_name
+from penstock.worker.batch import Batch, check_batch
 
 
 class JobSettings(RunOptions, total=False):
@@ -38,6 +40,7 @@ class JobSettings(RunOptions, total=False):
     timeout: Duration | None  # how long one attempt may take
     unique: bool | Unique
     expires_in: Duration | None  # cancel it if it is unclaimed by then
+    logs: Literal["keep"] | None  # keep what it logs and prints with each attempt
     ignores: Sequence[str]  # removed parameters that queued jobs may still have
     result: Keeping | None  # what it returns; None: keep it if the annotation names a type for it
 
@@ -54,6 +57,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     returns: ReturnValue
     unique: Unique | None = None
     backoff: Backoff | None = None
+    batch: Batch | None = None
+    keeps_logs: bool = False
 
     def draft(self, resolved: ResolvedOptions, body: str) -> Draft:
         draft = replace(resolved.draft, kind=self.kind, body=body)
@@ -63,17 +68,21 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
         return replace(draft, dedup_key=key, dedup_until=self.unique.dedup_until)
 
 
-def spec_of(function: Callable[..., object], about: JobSettings) -> JobSpec:
+def spec_of(function: Callable[..., object], about: JobSettings, batch: object = None) -> JobSpec:
     """Raises InvalidRequest if the function cannot be a job."""
     kind = about.get("kind") or str(getattr(function, "__name__", ""))
     _check_function(function, kind)
-    arguments = Arguments(function, kind, ignores=about.get("ignores", ()))
+    arguments = _arguments(function, kind, about, is_chunk=batch is not None)
+    timeout = about.get("timeout")
+    timeout_ms = None if timeout is None else as_ms("timeout", timeout)
     return JobSpec(
         kind=kind,
         arguments=arguments,
-        returns=ReturnValue(function, kind, about.get("result")),
+        returns=ReturnValue(function, kind, about.get("result"), is_list=batch is not None),
         unique=unique_of(about.get("unique", False), arguments.names, kind),
         backoff=backoff_of(about.get("backoff")),
+        batch=check_batch(batch, kind=kind, timeout_ms=timeout_ms),
+        keeps_logs=_keeps_logs(about.get("logs"), kind, is_chunk=batch is not None),
     )
 
 
@@ -90,6 +99,25 @@ def resolve(about: JobSettings) -> ResolvedOptions:
     options: JobOptions = given  # type: ignore[assignment]
     fields: dict[str, Any] = {name: about[name] for name in _RUN & about.keys()}  # type: ignore[literal-required]
     return ResolvedOptions(draft=Draft(body="", **fields)).merged(options)
+
+
+def _arguments(
+    function: Callable[..., object], kind: str, about: JobSettings, *, is_chunk: bool
+) -> Arguments:
+    ignores = about.get("ignores", ())
+    if not is_chunk:
+        return Arguments(function, kind, ignores=ignores)
+    if ignores:
+        raise InvalidRequest(f"job {kind!r} gets chunks: its type decides what it ignores")
+    return ChunkArguments(function, kind)
+
+
+def _keeps_logs(logs: object, kind: str, *, is_chunk: bool) -> bool:
+    if logs not in (None, "keep"):
+        raise InvalidRequest(f'job {kind!r}: logs takes "keep" or None, not {logs!r}')
+    if logs and is_chunk:
+        raise InvalidRequest(f"job {kind!r} gets chunks: logs are kept for single jobs only")
+    return logs == "keep"
 
 
 def _check_function(function: Callable[..., object], kind: str) -> None:

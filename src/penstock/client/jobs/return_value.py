@@ -26,13 +26,20 @@ class ReturnValue:
     """Raises InvalidRequest if it should be kept and cannot be JSON."""
 
     def __init__(
-        self, function: Callable[..., object] | None, kind: str, keeping: Keeping | None = None
+        self,
+        function: Callable[..., object] | None,
+        kind: str,
+        keeping: Keeping | None = None,
+        *,
+        is_list: bool = False,
     ) -> None:
+        """`is_list`: the function returns a list with the results of many jobs."""
         if keeping not in (None, "keep", "drop"):
             raise InvalidRequest(f"job {kind!r}: result is 'keep' or 'drop', not {keeping!r}")
         self._function = function
         self._kind = kind
         self._keeping = keeping
+        self._is_list = is_list
         if keeping == "keep":
             self._refuse_unfit()
 
@@ -75,9 +82,10 @@ class ReturnValue:
         if self._function is None:
             return Any
         try:
-            return get_type_hints(self._function, include_extras=True).get("return", Any)
+            hint = get_type_hints(self._function, include_extras=True).get("return", Any)
         except NameError:  # a class that is not defined yet
             return Any
+        return _element(hint) if self._is_list else hint
 
     def _refuse_unfit(self) -> None:
         hint = _without_outcomes(self._annotation())
@@ -87,6 +95,13 @@ class ReturnValue:
                 f"job {self._kind!r}: its result cannot be kept, because its return annotation "
                 f"cannot be stored as JSON: {unfit}"
             )
+
+
+def _element(hint: Any) -> Any:
+    """The type of one result; nothing else than a list has any."""
+    if hint is Any:
+        return Any
+    return (get_args(hint) or (Any,))[0] if get_origin(hint) is list else NoneType
 
 
 def _without_outcomes(hint: Any) -> Any:

@@ -135,6 +135,7 @@ def _span(job: ClaimedJob, sender: context.Context) -> AbstractContextManager[Sp
     parent = trace.get_current_span(sender).get_span_context()
     is_first = job.attempts <= 1 and job.failures == 0
     links = [trace.Link(parent)] if parent.is_valid and not is_first else []
+    links += [link for member in job.members if (link := _link_to(member.trace)) is not None]
     return trace.get_tracer("penstock").start_as_current_span(
         f"process {job.queue}",
         context=sender if is_first else context.Context(),
@@ -152,6 +153,12 @@ def _sender(stored: str | None) -> context.Context:
     return _w3c.extract(carrier, context=context.Context())
 
 
+def _link_to(stored: str | None) -> trace.Link | None:
+    """A chunk is a trace of its own, linked to the spans that enqueued its jobs."""
+    sender = trace.get_current_span(_sender(stored)).get_span_context()
+    return trace.Link(sender) if sender.is_valid else None
+
+
 def _attributes(job: ClaimedJob) -> dict[str, Any]:
     about = {
         "messaging.system": _SYSTEM,
@@ -164,6 +171,7 @@ def _attributes(job: ClaimedJob) -> dict[str, Any]:
         "penstock.job.attempts": job.attempts,
         "penstock.job.group": job.group,
         "penstock.job.entity_id": job.entity_id,
+        "messaging.batch.message_count": len(job.members) or None,
     }
     return {name: value for name, value in about.items() if value is not None}
 

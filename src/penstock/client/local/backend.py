@@ -87,7 +87,7 @@ class LocalBackend(Backend):
 
     def source(self) -> JobSource:
         if self._source is None:
-            self._source = LocalSource(self.broker)
+            self._source = LocalSource(self.broker, self.channel)
         return self._source
 
     def start_duties(self) -> None:

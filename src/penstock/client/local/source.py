@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
+from penstock.api.jobs.attempt_logs import LogPart
+from penstock.client.channel import Channel
 from penstock.client.claims import DamagedQueues, job_of, log_failed_claim
+from penstock.client.resources.attempt_logs import AttemptLogClient
 from penstock.domain.circuit.circuit import Permitted, Reported
 from penstock.domain.errors import PenstockError, QueueNotFound, StoreDamaged
 from penstock.domain.message.history import tags_of
@@ -22,8 +25,9 @@ _Listener = tuple[frozenset[str], Callable[[], None]]
 
 
 class LocalSource:
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, channel: Channel) -> None:
         self._broker = broker
+        self._logs = AttemptLogClient(channel)
         self._lock = threading.Lock()
         self._listeners: dict[object, _Listener] = {}
         self._refresh_at = 0
@@ -38,6 +42,7 @@ class LocalSource:
         lease_ms: int,
         worker_id: str,
         finishing: Sequence[JobAct] = (),
+        in_a_row: Collection[str] = (),
     ) -> tuple[list[ClaimedJob], list[ActAnswer]]:
         plans = self._plans(finishing)
         acts = [plan for plan in plans if isinstance(plan, LeaseAct)]
@@ -53,6 +58,7 @@ class LocalSource:
                         limit=limit - len(found),
                         lease_ms=lease_ms,
                         claimed_by=worker_id,
+                        in_a_row=queue in in_a_row,
                         finishing=() if finished is not None else acts,
                     )
                 )
@@ -97,6 +103,9 @@ class LocalSource:
             self._refresh_at = now + _REFRESH_MS
         found = run_steps(circuits.permits_of_jobs(jobs))
         return None if found is None else {one.pattern: one for one in found}
+
+    def keep_logs(self, parts: Sequence[LogPart]) -> list[str]:
+        return self._logs.keep(parts)
 
     def report(self, reports: Sequence[Reported]) -> None:
         self._broker.circuits.report(reports).result()

@@ -34,7 +34,9 @@ from penstock.client.channel import Channel
 from penstock.client.errors import refusal
 from penstock.client.remote.transport import Transport
 from penstock.client.resources.answers import AnswerClient
+from penstock.client.resources.attempt_logs import AttemptLogClient
 from penstock.client.resources.circuits import CircuitClient, RouteClient
+from penstock.client.resources.flows import FlowClient
 from penstock.client.resources.messages import HistoryClient, MessageClient
 from penstock.client.resources.notifications import NotificationClient
 from penstock.client.resources.queues import MoveClient, QueueClient
@@ -84,9 +86,11 @@ class Remote:
         self.channel: Channel = self._transport
         self.queues = QueueClient(self._transport)
         self.moves = MoveClient(self._transport)
+        self.flows = FlowClient(self._transport)
         self.recurring = RecurringClient(self._transport)
         self.messages = MessageClient(self._transport)
         self.history = HistoryClient(self._transport)
+        self.attempt_logs = AttemptLogClient(self._transport)
         self.notifications = NotificationClient(self._transport)
         self.topics = TopicClient(self._transport)
         self.workers = WorkerClient(self._transport)

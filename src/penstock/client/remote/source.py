@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from penstock.api.jobs.attempt_logs import LogPart
 from penstock.api.leases import FIELDS_OF, NO_RESULT, ActResult, BatchAct
 from penstock.client.claims import DamagedQueues, job_of, log_failed_claim
 from penstock.client.remote.server import RawMessage, Remote
@@ -40,6 +41,7 @@ class RemoteSource:
         lease_ms: int,
         worker_id: str,
         finishing: Sequence[JobAct] = (),
+        in_a_row: Collection[str] = (),
     ) -> tuple[list[ClaimedJob], list[ActAnswer]]:
         acts = RemoteActs(self._remote, finishing)
         completions = acts.completions(queues)
@@ -62,6 +64,7 @@ class RemoteSource:
                     wait_ms=0,
                     lease_ms=lease_ms,
                     claimed_by=worker_id,
+                    in_a_row=queue in in_a_row,
                 )
             except QueueNotFound:
                 continue
@@ -106,6 +109,9 @@ class RemoteSource:
 
     def permits(self, jobs: Mapping[str, str]) -> Mapping[str, Permitted] | None:
         return self._remote.circuits.permits(jobs)
+
+    def keep_logs(self, parts: Sequence[LogPart]) -> list[str]:
+        return self._remote.attempt_logs.keep(parts)
 
     def report(self, reports: Sequence[Reported]) -> None:
         for start in range(0, len(reports), MAX_ACTS):

@@ -19,7 +19,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
-from penstock.api.history import Wait
+from penstock.api.history import WaitForEnd
 from penstock.api.operation import Operation, QueryRecord, RequestRecord
 from penstock.client.channel import Ask, Body, Channel
 from penstock.client.errors import Unreachable, no_transaction, refusal
@@ -79,13 +79,13 @@ class Transport(Channel):
     def ask(self, ask: Ask, tx: object = None) -> Any:
         if tx is not None:
             raise no_transaction()
-        wait_s = ask.query.wait_ms / 1000 if isinstance(ask.query, Wait) else 0.0
+        wait_s = ask.query.wait_ms / 1000 if isinstance(ask.query, WaitForEnd) else 0.0
         return self.exchange(
             ask.operation, ask.path, ask.body, ask.query, only_new=ask.only_new, wait_s=wait_s
         )
 
     async def ask_async(self, ask: Ask, tx: object = None) -> Any:
-        if tx is None and isinstance(ask.query, Wait) and ask.query.wait_ms:
+        if tx is None and isinstance(ask.query, WaitForEnd) and ask.query.wait_ms:
             return await self._wait_async(ask, ask.query.wait_ms)
         return await super().ask_async(ask, tx)
 
@@ -97,7 +97,7 @@ class Transport(Channel):
         self._waiting += 1
         try:
             share_ms = _ROUND_MS * _WAIT_THREADS // self._waiting
-            query = Wait(wait_ms=min(wait_ms, max(share_ms, 1)))
+            query = WaitForEnd(wait_ms=min(wait_ms, max(share_ms, 1)))
             one = msgspec.structs.replace(ask, query=query)
             return await asyncio.get_running_loop().run_in_executor(self._waits, self.ask, one)
         finally:

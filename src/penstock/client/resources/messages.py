@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TypedDict, Unpack
 
 from penstock.api import history, manual_acts, messages
-from penstock.api.history import Ending, MessageHistory, Result, SearchHistory, Wait
+from penstock.api.history import Ending, MessageHistory, Result, SearchHistory, WaitForEnd
 from penstock.api.jobs.steps import MessageSteps
 from penstock.api.manual_acts import Bulk, Buried, Changed, End, Reason, Reschedule, Where
 from penstock.api.messages import Acted, Browse, Message, Page
@@ -46,7 +46,7 @@ class MessageClient(ResourceClient):
 
     def result(self, message_id: str, *, wait_ms: int = 0) -> Result:
         """Return what became of a message; waits up to `wait_ms` for its end."""
-        return self._request(history.RESULT, query=Wait(wait_ms=wait_ms), id=message_id)
+        return self._request(history.RESULT, query=WaitForEnd(wait_ms=wait_ms), id=message_id)
 
     def steps(self, message_id: str) -> MessageSteps:
         """Return its durable steps, and the signals that it waits for."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _PLAIN = struct.Struct(">QIIQ")
 _MAC_BYTES = 16
+MAX_REMEMBERED = 10_000  # receipts: about 3 MB
 _RECEIPT_BYTES = _PLAIN.size + _MAC_BYTES
 _PADDING = "=" * (-_RECEIPT_BYTES % 3)
 _TO_URL = bytes.maketrans(b"+/", b"-_")
@@ -166,6 +167,27 @@ def apply(act: LeaseAct, message: Message, queue: Queue) -> Message:
             return lifecycle.cancel(message, reason=act.text, lease_no=no)
         case Verb.CRASH:
             return lifecycle.crash(message, queue, lease_no=no, now=now, error=act.text)
+
+
+class Receipts:
+    """Signs receipts and reads them; remembers those it has signed lately, which need no check."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+        self._signed: dict[str, Lease] = {}
+
+    def sign(self, message: Message) -> str:
+        lease = Lease.of(message)
+        signed = receipt(lease, secret=self._secret)
+        if len(self._signed) >= MAX_REMEMBERED:
+            self._signed.clear()
+        self._signed[signed] = lease
+        return signed
+
+    def read(self, text: str) -> Lease:
+        """Raises LeaseLost for anything that is not a receipt of a claim."""
+        signed = self._signed.get(text)
+        return read_receipt(text, secret=self._secret) if signed is None else signed
 
 
 def receipt(held: Lease | Message, *, secret: bytes) -> str:

@@ -19,6 +19,7 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
     "Run": {
         "operate.serve": {"serve": "start a server"},
         "workers.worker": {"worker": "run the jobs of an application"},
+        "workers.dev": {"dev": "run a server, workers and the console while you write jobs"},
         "workers.scaling": {"autoscale": "start and drain workers according to the backlog"},
         "operate.store": {"migrate": "bring the store's schema up to date"},
     },
@@ -54,6 +55,13 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
             "jobs redrive": "retry dead jobs with all their attempts",
             "jobs wait": "wait until a job has ended",
             "result": "print what a job returned, once it is done",
+        },
+        "broker.flows": {
+            "flows": "list flows and batches, newest first",
+            "flows show": "show a flow with its members",
+            "flows cancel": "cancel all members that have not ended",
+            "flows redrive": "run the members that failed again",
+            "flows close": "let an open flow end when its members have ended",
         },
         "workers.signals": {"signal": "continue the jobs that wait for a signal"},
     },

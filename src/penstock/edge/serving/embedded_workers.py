@@ -14,6 +14,7 @@ from penstock.supervision.health import NodeHealth, NodePart
 from penstock.supervision.threads import SupervisedThread
 from penstock.wiring.broker import steady_clock
 from penstock.worker.assignment import Assignment
+from penstock.worker.processes.file_watch import FileWatch
 from penstock.worker.processes.frames import ProcessAssignment
 from penstock.worker.processes.supervisor import Supervisor
 
@@ -48,6 +49,7 @@ class EmbeddedWorkers:
                 steady_clock(),
                 processes=count,
                 on_ready=partial(_log.info, "workers are ready: %s, %d processes", name, count),
+                watch=FileWatch(["."]) if settings.workers.reload else None,
             )
 
         self._threads = [

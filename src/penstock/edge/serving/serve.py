@@ -123,6 +123,7 @@ def waiting_claims(broker: Broker, *, share_of_limits: int = 1) -> WaitingClaims
         poll_ms=broker.settings.wakeups.poll_ms,
     )
     broker.listen(waiting.on_wakeup)
+    broker.store.invite_claims(waiting.invite)
     return waiting
 
 

@@ -8,16 +8,20 @@ context switches; only the wait for the disk is left to the writer's thread.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Sequence
 
 from penstock.domain.errors import ShuttingDown
+from penstock.ports.ticket import InviteClaims
 from penstock.store.commit.lane import Lane, OnCommit
 from penstock.store.commit.outage import StoreOutage
-from penstock.store.commit.requests import Pending, StoreRequest
+from penstock.store.commit.requests import Pending, RequestKind, StoreRequest
 from penstock.store.commit.session import SqlSession
 from penstock.supervision.health import NodeHealth
 
 HELP_S = 0.1
+
+_log = logging.getLogger("penstock.store")
 
 
 class GroupCommit:
@@ -44,6 +48,7 @@ class GroupCommit:
             for i in range(lanes)
         ]
         self._gathered: dict[asyncio.AbstractEventLoop, list[StoreRequest]] = {}
+        self.invite_claims: InviteClaims = lambda loop, sends: False
         self._next = 0
         self._is_closed = False  # new requests are refused
         self._is_shut = False  # … and the lanes have stopped
@@ -66,7 +71,7 @@ class GroupCommit:
         gathered = self._gathered.get(loop)
         if gathered is None:
             gathered = self._gathered[loop] = []
-            loop.call_soon(self._hand_over, loop)
+            loop.call_soon(self._end_turn, loop)
         gathered.append(request)
 
     def submit_all(self, requests: Sequence[StoreRequest]) -> None:
@@ -90,6 +95,18 @@ class GroupCommit:
         [lane, *others] = self._lanes
         if not others and (lane.callers_may_sync or not request.is_durable):
             request.ticket.help = self.help  # with several lanes, any of them may answer
+
+    def _end_turn(self, loop: asyncio.AbstractEventLoop) -> None:
+        sends = (r.payload for r in self._gathered[loop] if r.kind is RequestKind.SEND)
+        try:
+            are_invited = self.invite_claims(loop, sends)
+        except Exception:  # the requests must not be forgotten
+            _log.exception("waiting claims could not be invited to a commit")
+            are_invited = False
+        if are_invited:
+            loop.call_soon(self._hand_over, loop)  # after the claims of the next iteration
+        else:
+            self._hand_over(loop)
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         gathered = self._gathered.pop(loop)

@@ -17,8 +17,10 @@ from penstock.store.commit.requests import RequestKind, StoreRequest
 from penstock.store.database import Collision, Database, RowsChanged
 from penstock.store.entities.access import SqlKeys, SqlLogins
 from penstock.store.entities.archive import SqlArchive, SqlRestoring
+from penstock.store.entities.attempt_logs import SqlAttemptLogs
 from penstock.store.entities.circuits import SqlCircuits, SqlDeliveries
 from penstock.store.entities.documents import SqlDocuments, SqlDuties, SqlFacts
+from penstock.store.entities.flows import SqlFlows
 from penstock.store.entities.history import SqlHistory, SqlMaintenance
 from penstock.store.entities.moves import SqlMoves
 from penstock.store.entities.overview import SqlMinuteCounters, SqlOverview
@@ -32,6 +34,8 @@ from penstock.store.entities.workers import SqlWorkers
 from penstock.store.meta_names import HIGH_WATER
 from penstock.store.verbs.acts import LeaseActs
 from penstock.store.verbs.claims import Claims
+from penstock.store.verbs.flow_endings import FlowEndings
+from penstock.store.verbs.flow_releases import FlowReleases
 from penstock.store.verbs.message_changes import MessageChanges
 from penstock.store.verbs.sends import Sends
 from penstock.store.verbs.transaction_state import TransactionState
@@ -46,15 +50,20 @@ class SqlSession(Session):
     def __init__(self, db: Database, *, stripe: int = 0, keeps_time: bool = True) -> None:
         self.db = db
         self.transaction = TransactionState(db, stripe=stripe)
-        changes = MessageChanges(self.transaction)
-        claims = Claims(self.transaction, changes)
+        self.transaction.can_start_over = keeps_time
         self._sends = Sends(self.transaction)
-        self._acts = LeaseActs(self.transaction, changes)
+        releases = FlowReleases(self.transaction, self._sends)
+        self._flow_endings = FlowEndings(self.transaction, releases)
+        changes = MessageChanges(self.transaction, self._flow_endings)
+        claims = Claims(self.transaction, changes, self._flow_endings)
+        self._acts = LeaseActs(self.transaction, changes, self._flow_endings)
         self._claims = claims
         self._changes = changes
         self.queues = SqlQueues(self.transaction)
-        self.messages = SqlMessages(self.transaction, changes, claims)
+        self.flows = SqlFlows(self.transaction, changes, self._flow_endings, releases, self._sends)
+        self.messages = SqlMessages(self.transaction, changes, claims, self.flows)
         self.history = SqlHistory(self.transaction)
+        self.attempt_logs = SqlAttemptLogs(self.transaction)
         self.results = SqlResults(self.transaction)
         self.keys = SqlKeys(self.transaction)
         self.logins = SqlLogins(self.transaction)
@@ -110,6 +119,7 @@ class SqlSession(Session):
             self.transaction.open()
             if self._changes.has_unsaved:  # of a transaction that failed
                 self._changes.reset()
+            self._flow_endings.reset()
             answers = self._run_all(requests)
             if self._keeps_time:
                 self._keep_high_water(requests)
@@ -148,6 +158,8 @@ class SqlSession(Session):
         places: dict[RequestKind, list[int]] = {}
         for i, request in enumerate(requests):
             places.setdefault(request.kind, []).append(i)
+        if self.transaction.first_groups or self.transaction.first_queues:
+            self.transaction.lock_first()
         for i in places.get(RequestKind.WRITE, ()):
             answers[i] = requests[i].payload(self)
         given = self._lock_first(requests) if self.db.is_shared else None

@@ -34,7 +34,7 @@ CHUNK = 1_000
 Progress = Callable[[int, int], None]
 
 _MADE_ANEW = {"migration", "day", "sequence", "sqlite_sequence"}
-_OF_A_DAY = re.compile(r"(history|attempt|body)_(\d+)")
+_OF_A_DAY = re.compile(r"(history|attempt|attempt_log|body)_(\d+)")
 
 
 class SalvagedTable(msgspec.Struct, frozen=True):

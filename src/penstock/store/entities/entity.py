@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, TypeVar, get_origin, get_type_hints
 
 import msgspec
 
-from penstock.store.database import Row
+from penstock.store.database import Row, stored_value
 from penstock.store.verbs.claims import Claims
 from penstock.store.verbs.lock_order import LockOrder
 from penstock.store.verbs.message_changes import MessageChanges
@@ -80,10 +80,4 @@ def _cast(hint: Any) -> Callable[[Any], Any] | None:
 
 def params_of(record: msgspec.Struct, names: tuple[str, ...]) -> dict[str, Any]:
     """The named fields as parameters; the store saves enums by their values, booleans as 0 or 1."""
-    return {name: _param(getattr(record, name)) for name in names}
-
-
-def _param(value: object) -> object:
-    if isinstance(value, Enum):
-        return value.value
-    return int(value) if isinstance(value, bool) else value
+    return {name: stored_value(getattr(record, name)) for name in names}

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from penstock.domain.errors import QueueExists, QueueNotFound
+from penstock.domain.errors import MessageNotFound, QueueExists, QueueNotFound
 from penstock.domain.message import lifecycle
 from penstock.domain.message.lifecycle import PURGED, Content, Message
 from penstock.domain.message.selection import Selection
@@ -15,6 +15,7 @@ from penstock.domain.queue.queue import Counts, Queue, QueueSettings
 from penstock.ports.store import Browse, Claimable, ScannedPage
 from penstock.store.database import Database, Row
 from penstock.store.entities.entity import MessageEntity, SqlEntity, params_of
+from penstock.store.entities.flows import SqlFlows
 from penstock.store.limits.limit_changes import LimitChanges
 from penstock.store.verbs.claims import Claims
 from penstock.store.verbs.dedup_claims import NO_END
@@ -189,9 +190,14 @@ class SqlQueues(SqlEntity):
 
 class SqlMessages(MessageEntity):
     def __init__(
-        self, transaction: TransactionState, changes: MessageChanges, claims: Claims
+        self,
+        transaction: TransactionState,
+        changes: MessageChanges,
+        claims: Claims,
+        flows: SqlFlows,
     ) -> None:
         super().__init__(transaction, changes, claims)
+        self._flows = flows
         self._transfers = Transfers(transaction, changes)
 
     def find(self, message_id: str) -> Message | None:
@@ -215,7 +221,10 @@ class SqlMessages(MessageEntity):
     def change(
         self, message_id: str, change: Callable[[Message, Queue], Message], *, now: int
     ) -> Message:
-        before = self._lock_order.lock_one(message_id, now=now)
+        try:
+            before = self._lock_order.lock_one(message_id, now=now)
+        except MessageNotFound:
+            return self._flows.change_blocked(message_id, change, now=now)
         after = change(before, self._transaction.queue(before.queue_no))
         noted = self._changes.note(before, after, now=now)
         self._changes.save()

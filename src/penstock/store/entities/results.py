@@ -18,9 +18,16 @@ class SqlResults(SqlEntity):
         live = {row[0]: _live(row) for row in self._db.rows("results.live", _params(ids))}
         # The history of a dead message has the instant and the reason of its death.
         ended = self._ended([id for id in ids if id not in live or live[id].is_ended])
-        return live | {
+        found = live | {
             id: found for id, found in ended.items() if id not in live or live[id].is_ended
         }
+        unknown = [id for id in ids if id not in found]
+        return found | self._unsent(unknown) if unknown else found
+
+    def _unsent(self, ids: Sequence[str]) -> dict[str, MessageResult]:
+        """Members of flows that wait for others, or were never sent."""
+        rows = self._db.rows("results.unsent", _params(ids))
+        return {row[0]: _unsent(row) for row in rows}
 
     def of_ending(self, ending: Ending) -> str | None:
         if ending.outcome is not State.DONE:
@@ -63,6 +70,18 @@ def _live(row: Row) -> MessageResult:
         state=seen,
         reason=reason if is_dead else None,
         error=error if is_dead else None,
+    )
+
+
+def _unsent(row: Row) -> MessageResult:
+    message_id, queue, state, reason, ended_at = row
+    ended = {"blocked": State.WAITING, "done": State.DONE}
+    return MessageResult(
+        id=message_id,
+        queue=queue,
+        state=ended.get(state, State.CANCELLED),
+        reason=reason,
+        finished_at=ended_at,
     )
 
 

@@ -14,6 +14,7 @@ from penstock.domain.queue.queue import Counts, Queue
 from penstock.domain.store.finding import Finding, fail, ok, warn
 from penstock.domain.store.store_time import difference_text, instant_text
 from penstock.store.commit.session import SqlSession
+from penstock.store.database import Row
 from penstock.store.maintenance import migrate as migrations
 from penstock.store.maintenance.clock_mark import read_mark
 
@@ -32,7 +33,7 @@ def examine_content(
     yield schema
     if schema.grade == "ok":
         yield _examine_clock(session, now=now())
-        for examine in (_examine_counters, _examine_limits, _examine_holds, *more):
+        for examine in (_examine_counters, _examine_limits, _examine_holds, _examine_flows, *more):
             yield from examine(session)
 
 
@@ -69,6 +70,24 @@ def _examine_counters(session: SqlSession) -> Iterator[Finding]:
     yield from (fail("books", text) for text in wrong)
     if not wrong:
         yield ok("books", f"the counters of {number} queues agree with their messages")
+
+
+def _examine_flows(session: SqlSession) -> Iterator[Finding]:
+    """Each member that was sent must be in a queue until it has ended."""
+    lost = session.read(lost_members)
+    for flow_id, name, count in lost:
+        advice = f"penstock flows cancel {flow_id}"
+        yield warn("flows", f"flow {flow_id} ({name}): {count} messages are missing; {advice}")
+    wrong = session.read(lambda s: s.db.rows("flows.miscounted"))
+    for (flow_id,) in wrong:
+        yield fail("flows", f"flow {flow_id}: its numbers do not agree with its members")
+    if not lost and not wrong:
+        yield ok("flows", "the members of all flows are there")
+
+
+def lost_members(session: SqlSession) -> list[Row]:
+    """Flows by id and name, with the number of their messages that are missing."""
+    return session.db.rows("flows.lost_members")
 
 
 def _examine_holds(session: SqlSession) -> Iterator[Finding]:

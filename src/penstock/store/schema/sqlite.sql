@@ -146,22 +146,26 @@ CREATE TABLE fair_share (
 CREATE INDEX fair_share_by_finish ON fair_share (queue_no, priority, finish_no);
 
 CREATE TABLE flow (
-  flow_no    INTEGER PRIMARY KEY AUTOINCREMENT,
-  id         TEXT    NOT NULL UNIQUE,
-  name       TEXT    NOT NULL,
-  created_at INTEGER NOT NULL,
-  ended_at   INTEGER,
-  is_open    INTEGER NOT NULL DEFAULT 0 CHECK (is_open IN (0, 1)),
-  total      INTEGER NOT NULL DEFAULT 0,
-  remaining  INTEGER NOT NULL DEFAULT 0 CHECK (remaining >= 0),
-  failed     INTEGER NOT NULL DEFAULT 0 CHECK (failed >= 0),
-  outcome    TEXT    CHECK (outcome IN ('done', 'failed', 'cancelled')),
-  day        INTEGER,
+  flow_no      INTEGER PRIMARY KEY AUTOINCREMENT,
+  id           TEXT    NOT NULL UNIQUE,
+  name         TEXT    NOT NULL,
+  queues       TEXT    NOT NULL,
+  created_at   INTEGER NOT NULL,
+  ended_at     INTEGER,
+  is_open      INTEGER NOT NULL CHECK (is_open IN (0, 1)),
+  is_cancelled INTEGER NOT NULL CHECK (is_cancelled IN (0, 1)),
+  total        INTEGER NOT NULL,
+  remaining    INTEGER NOT NULL CHECK (remaining >= 0),
+  done         INTEGER NOT NULL CHECK (done >= 0),
+  failed       INTEGER NOT NULL CHECK (failed >= 0),
+  skipped      INTEGER NOT NULL CHECK (skipped >= 0),
+  outcome      TEXT    CHECK (outcome IN ('done', 'failed', 'cancelled')),
+  CHECK (total = remaining + done + failed + skipped),
   CHECK ((outcome IS NULL) = (ended_at IS NULL))
 );
 
-CREATE INDEX flow_by_day ON flow (day)
- WHERE day IS NOT NULL;
+CREATE INDEX flow_by_end ON flow (ended_at)
+ WHERE ended_at IS NOT NULL;
 
 CREATE INDEX flow_by_name ON flow (name, created_at, flow_no);
 
@@ -170,39 +174,41 @@ CREATE INDEX flow_by_time ON flow (created_at, flow_no);
 CREATE TABLE flow_edge (
   parent_no INTEGER NOT NULL,
   child_no  INTEGER NOT NULL,
-  runs_on   TEXT    NOT NULL DEFAULT 'done' CHECK (runs_on IN ('done', 'ended', 'failed')),
-  outcome   TEXT    CHECK (outcome IN ('done', 'failed', 'not_needed')),
+  runs_on   TEXT    NOT NULL CHECK (runs_on IN ('done', 'ended', 'failed')),
+  outcome   TEXT    CHECK (outcome IN ('done', 'failed', 'skipped')),
   PRIMARY KEY (parent_no, child_no)
 ) WITHOUT ROWID;
 
 CREATE INDEX flow_edge_by_child ON flow_edge (child_no);
 
 CREATE TABLE flow_member (
-  message_no      INTEGER PRIMARY KEY,
-  flow_no         INTEGER NOT NULL,
-  id              TEXT    NOT NULL,
-  name            TEXT,
-  kind            TEXT,
-  queue_no        INTEGER NOT NULL,
-  role            TEXT    NOT NULL DEFAULT 'member'
-                  CHECK (role IN ('member', 'on_success', 'on_failure', 'on_finish')),
-  parents_left    INTEGER NOT NULL DEFAULT 0 CHECK (parents_left >= 0),
-  failures_wanted INTEGER NOT NULL DEFAULT 0,
-  failures_seen   INTEGER NOT NULL DEFAULT 0,
-  delay_ms        INTEGER,
-  due_at          INTEGER,
-  released_at     INTEGER,
-  outcome         TEXT    CHECK (outcome IN ('done', 'failed', 'not_needed')),
-  ended_at        INTEGER,
-  result_day      INTEGER,
-  saved           TEXT,
-  inputs          TEXT,
+  message_no INTEGER PRIMARY KEY,
+  flow_no    INTEGER NOT NULL,
+  id         TEXT    NOT NULL UNIQUE,
+  name       TEXT,
+  kind       TEXT,
+  queue_no   INTEGER NOT NULL,
+  role       TEXT    NOT NULL
+             CHECK (role IN ('member', 'on_success', 'on_failure', 'on_finish')),
+  state      TEXT    NOT NULL
+             CHECK (state IN ('blocked', 'released', 'done', 'dead', 'cancelled', 'skipped')),
+  waits_for  INTEGER NOT NULL CHECK (waits_for >= 0),
+  handles    INTEGER NOT NULL CHECK (handles >= 0),
+  failures   INTEGER NOT NULL CHECK (failures >= 0),
+  reason     TEXT,
+  ended_at   INTEGER,
+  is_wanted  INTEGER NOT NULL CHECK (is_wanted IN (0, 1)),
+  result     TEXT,
+  draft      TEXT,
   UNIQUE (flow_no, name)
 );
 
+CREATE INDEX flow_callback ON flow_member (flow_no)
+ WHERE role <> 'member';
+
 CREATE INDEX flow_member_by_flow ON flow_member (flow_no, message_no);
 
-CREATE INDEX flow_member_by_id ON flow_member (id);
+CREATE INDEX flow_member_by_state ON flow_member (flow_no, state, message_no);
 
 CREATE TABLE login (
   token_hash TEXT    NOT NULL PRIMARY KEY,

@@ -17,6 +17,7 @@ from penstock.ports.store import Acted
 from penstock.store.database import Row
 from penstock.store.limits.group_limits import GroupLimits
 from penstock.store.verbs.dedup_claims import release_keys
+from penstock.store.verbs.flow_endings import FlowEndings
 from penstock.store.verbs.message_changes import MessageChanges
 from penstock.store.verbs.transaction_state import TransactionState, json_list, message_of
 
@@ -27,9 +28,12 @@ _DEADLY = (Verb.FAIL, Verb.BURY, Verb.TIME_OUT, Verb.CRASH, Verb.EXTEND)
 
 
 class LeaseActs:
-    def __init__(self, transaction: TransactionState, changes: MessageChanges) -> None:
+    def __init__(
+        self, transaction: TransactionState, changes: MessageChanges, flow_endings: FlowEndings
+    ) -> None:
         self._transaction = transaction
         self._changes = changes
+        self._flow_endings = flow_endings
         self._group_limits = GroupLimits(transaction)
         self._db = transaction.db
 
@@ -42,6 +46,8 @@ class LeaseActs:
         }
         completions = [i for i, a in enumerate(acts) if a.lease.message_no not in slow]
         others = [i for i, a in enumerate(acts) if a.lease.message_no in slow] if slow else []
+        flow_endings = self._flow_endings
+        flow_endings.is_deferred = True  # so that all flows are locked at once
         if others:
             self._decide(acts, others, answers)
         if completions:
@@ -50,6 +56,9 @@ class LeaseActs:
             late = [i for i in completions if answers[i] is None and acts[i].is_late_ok]
             if late:
                 self._decide(acts, late, answers)
+        flow_endings.is_deferred = False
+        if flow_endings.events:
+            flow_endings.settle(now=max(act.now for act in acts))
         return [LeaseLost() if answer is None else answer for answer in answers]
 
     def queues(self, acts: Sequence[LeaseAct]) -> set[int]:
@@ -127,6 +136,10 @@ class LeaseActs:
         if self._transaction.watch.is_on:
             self._transaction.ended_here += [row[3] for row in done]
         self._after_completion(done, now)
+        for row in done:
+            if row[8] is not None:
+                act = acts[first[row[:3]]]
+                self._flow_endings.note_done(row[0], row[8], act.result)
         freed = [(row[4], row[5], row[6], row[3]) for row in done if row[6] is not None]
         if freed:
             release_keys(self._transaction, freed)

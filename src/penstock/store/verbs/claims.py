@@ -17,6 +17,7 @@ from penstock.store.limits.allowances import Allowances
 from penstock.store.limits.group_limits import GroupLimits
 from penstock.store.verbs.claim_batch import ClaimBatch, group_alike, total_size
 from penstock.store.verbs.dedup_claims import keys_freed_by_claim, release_keys
+from penstock.store.verbs.flow_endings import FlowEndings
 from penstock.store.verbs.lock_order import LockOrder
 from penstock.store.verbs.message_changes import MessageChanges
 from penstock.store.verbs.queue_heads import ClaimsByKind, ConsecutiveClaims, ask_head
@@ -35,9 +36,12 @@ class Sweep(msgspec.Struct):
 
 
 class Claims:
-    def __init__(self, transaction: TransactionState, changes: MessageChanges) -> None:
+    def __init__(
+        self, transaction: TransactionState, changes: MessageChanges, flow_endings: FlowEndings
+    ) -> None:
         self._transaction = transaction
         self._changes = changes
+        self._flow_endings = flow_endings
         self._consecutive = ConsecutiveClaims(transaction)
         self._by_kind = ClaimsByKind(transaction)
         self._repeatable = RepeatableClaims(transaction, changes)
@@ -87,9 +91,9 @@ class Claims:
         self._lock_order.begin({queue_no}, now=now)
         params = {"queue_no": queue_no, "now": now, "limit": limit}
         rows = self._db.rows("messages.expired", params)
-        self._note_expired(map(message_of, rows), now=now)
+        noted = self._note_expired(list(map(message_of, rows)), now=now)
         self._changes.save()
-        return len(rows)
+        return noted
 
     def contents(self, messages: Sequence[Message]) -> dict[int, Content]:
         by_day: dict[int, list[int]] = {}
@@ -123,12 +127,15 @@ class Claims:
         self._changes.save()
         return len(due) - len(left) + noted
 
-    def _note_expired(self, messages: Iterable[Message], *, now: int) -> None:
+    def _note_expired(self, messages: list[Message], *, now: int) -> int:
+        messages = self._flow_endings.skip_contended(messages)
         for before in messages:
             self._changes.note(before, lifecycle.expire(before, now=now), now=now)
+        return len(messages)
 
     def _note_due(self, queue_no: int, messages: list[Message], *, now: int) -> int:
         messages = self._lock_order.skip_contended(queue_no, messages)
+        messages = self._flow_endings.skip_contended(messages)
         for before in messages:
             queue = self._transaction.queue(queue_no)
             ended: Attempt | None = None
@@ -259,6 +266,7 @@ class Claims:
         count.ready -= len(messages)
         count.leased += len(messages)
         count.claimed_total += len(messages)
+        self._transaction.note_claimed(batch.queue_no, messages)
         if batch.allowed is not None:
             is_short = batch.is_short and batch.kinds is None
             self._allowances.record_claim(batch.queue_no, messages, is_short=is_short, now=now)

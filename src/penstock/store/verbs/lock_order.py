@@ -1,13 +1,18 @@
 """The order in which locks are taken where several nodes write; locks the messages of bulk steps.
 
     names of signals → the day's tables → the list of queues → claim keys → rows of queues with
-    limits or fair share → groups → dedup keys → messages → buckets, shares → counters
+    limits or fair share → groups → dedup keys → messages → flows → buckets, shares → counters
 
 A transaction that waits for a lock holds none that comes later in this order, and takes all locks
 of one kind at once and sorted, which prevents deadlocks.  A bulk step does not know the groups of
 its messages in advance.  It reads messages without locks, locks their groups, then the messages,
 and works on those that have not changed.  It waits for one message at most, and only while it has
 locked no other.
+
+A flow is locked by the transaction that ends one of its members, after its messages.  Members that
+are released then enter queues and groups: their locks are tried, and if one is taken, the
+transaction starts over with it (flow_releases.py).  Members that wait are not messages, so no other
+transaction locks them.
 
 Claims, and steps that bring back or expire messages, may lock in any order: they wait only for the
 row of their queue, before anything else.  The release of a dedup key that is held without a time
@@ -93,6 +98,14 @@ class LockOrder:
         if seen is not None and _where(found) != _where(seen):
             raise RowsChanged("the message has moved meanwhile")
         return found
+
+    def lock_these(self, seen: Sequence[Message], *, now: int) -> list[Message]:
+        """Lock messages that were read before; those that have changed since are left out."""
+        if not self._db.is_shared or not seen:
+            return list(seen)
+        ends = {no for m in seen for no in (m.queue_no, m.dead_from or m.queue_no)}
+        self._load(ends, now=now)
+        return self._lock_seen(seen, to=None)
 
     def lock_by_no(self, message_nos: Sequence[int], *, now: int) -> list[Message]:
         """Lock messages to be made due, waiting for each; those that have ended are left out."""

@@ -23,14 +23,16 @@ from penstock.store.database import Row
 from penstock.store.limits.fair_positions import FairPositions
 from penstock.store.limits.group_limits import GroupLimits
 from penstock.store.verbs.dedup_claims import DedupClaim, dedup_claim_of, release_keys
+from penstock.store.verbs.flow_endings import FlowEndings
 from penstock.store.verbs.transaction_state import TransactionState, json_list
 
 _ENDS = (State.DONE, State.DEAD, State.CANCELLED)
 
 
 class MessageChanges:
-    def __init__(self, transaction: TransactionState) -> None:
+    def __init__(self, transaction: TransactionState, flow_endings: FlowEndings) -> None:
         self._transaction = transaction
+        self._flow_endings = flow_endings
         self._group_limits = GroupLimits(transaction)
         self._positions = FairPositions(transaction)
         self._db = transaction.db
@@ -46,6 +48,7 @@ class MessageChanges:
         self._groups: set[tuple[int, str]] = set()
         self._limited: set[tuple[int, str]] = set()
         self._now = 0
+        self._flows_at = 0
         self._freed: list[DedupClaim] = []
 
     def note(
@@ -75,6 +78,9 @@ class MessageChanges:
         after = self._place(before, after)
         if before.gate or self._transaction.limited_queues:
             after = self._apply_group_limit(before, after, now)
+        if before.flow_no is not None:
+            self._flow_endings.note(before, after, result=result)
+            self._flows_at = max(self._flows_at, now)
         self._saves.pop(before.message_no, None)  # noted again: the last time decides its place
         if after.state in (State.DONE, State.CANCELLED):
             self._removed.append(before.message_no)
@@ -101,7 +107,10 @@ class MessageChanges:
             self._group_limits.admit(self._limited, now=self._now)
         if self._freed:
             release_keys(self._transaction, self._freed)
+        flows_at = self._flows_at
         self.reset()
+        if flows_at:
+            self._flow_endings.settle(now=flows_at)
 
     def unblock(self, groups: set[tuple[int, str]]) -> None:
         """Make the first unfinished message of each group claimable."""

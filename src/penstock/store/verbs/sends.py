@@ -39,13 +39,14 @@ class Sends:
         transaction.load_queues({n.message.queue_no for n in new})
         answers = self._unknown_queues(new)
         numbers = numbers_of(asked)
+        transaction.sent_nos = numbers if isinstance(numbers, range) else set(numbers)
         keyed = self._group_by_key(new, answers)
         if keyed:
             self._answer_known(keyed, answers, now=max(n.message.sent_at for n in new))
-        self._refuse_overfull(new, answers, keyed)
+        self.refuse_overfull(new, answers, keyed)
         if keyed:
             self._take_keys(new, numbers, answers, keyed)
-        blocked = self._find_blocked(new, answers)
+        blocked = self.find_blocked(new, answers)
         accepted = [i for i, answer in enumerate(answers) if answer is None]
         if accepted:
             limited_queues = (
@@ -116,7 +117,7 @@ class Sends:
             for i in keyed.pop((queue_no, key)):
                 answers[i] = Sent(message_id, is_duplicate=True, message_no=message_no)
 
-    def _refuse_overfull(self, new: Sequence[NewMessage], answers: Answers, keyed: Keyed) -> None:
+    def refuse_overfull(self, new: Sequence[NewMessage], answers: Answers, keyed: Keyed) -> None:
         """Refuse messages beyond `max_messages`; duplicates do not count."""
         repeated = {i for places in keyed.values() for i in places[1:]}
         room: dict[int, int] = {}
@@ -181,7 +182,7 @@ class Sends:
             return n.dedup_window_ms
         return self._transaction.queue(n.message.queue_no).settings.dedup_window_ms
 
-    def _find_blocked(self, new: Sequence[NewMessage], answers: Answers) -> list[bool]:
+    def find_blocked(self, new: Sequence[NewMessage], answers: Answers) -> list[bool]:
         """In a queue ordered by group, a message behind another of its group is blocked."""
         blocked = [False] * len(new)
         groups = self.groups([n for i, n in enumerate(new) if answers[i] is None])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
@@ -43,7 +43,12 @@ class TransactionState:
         self._locked_groups: set[tuple[int, str]] = set()
         self._locked_queues: set[int] = set()
         self.is_alone = False  # all other writers are locked out until the commit
+        self.can_start_over = True  # False: the transaction is the caller's
+        # Locks that this transaction found it needs when it was too late to wait for them.
+        self.first_queues: set[int] = set()
+        self.first_groups: set[tuple[int, str]] = set()
         self.woken: dict[int, int] = {}
+        self.sent_nos: Collection[int] = ()  # of the messages that this transaction sends
         # Ids of messages that ended.  Completions without a result are too many to announce: only
         # this process hears of them, and only while it waits for messages.
         self.ended: list[str] = []
@@ -60,12 +65,15 @@ class TransactionState:
         self._locked_queues = set()
         self.is_alone = False
         self.woken = {}
+        self.sent_nos = ()
         self.ended = []
         self.ended_here = []
         self.partitions.open()
 
     def close(self) -> None:
         """Write the counters; call it right before the commit."""
+        if self.first_queues or self.first_groups:
+            self.first_queues, self.first_groups = set(), set()
         if self._changes:
             # Sorted, so that two nodes cannot wait for each other's rows.
             rows = [
@@ -87,6 +95,15 @@ class TransactionState:
 
     def wake(self, queue_no: int, count: int = 1) -> None:
         self.woken[queue_no] = self.woken.get(queue_no, 0) + count
+
+    def note_claimed(self, queue_no: int, messages: Iterable[Message]) -> None:
+        """No wake-up is needed for messages that the same transaction sends and claims."""
+        if self.sent_nos and queue_no in self.woken:
+            left = self.woken[queue_no] - sum(m.message_no in self.sent_nos for m in messages)
+            if left > 0 or self.count(queue_no).waiting > 0:  # 0: there is a new due date
+                self.woken[queue_no] = max(left, 0)
+            else:
+                del self.woken[queue_no]
 
     def hints(self) -> Hints:
         return Hints(self.woken, self.ended, self.ended_here)
@@ -111,6 +128,21 @@ class TransactionState:
             if missing:
                 self.db.post("messages.lock_groups", {"groups": json_list(sorted(missing))})
                 self._locked_groups |= missing
+
+    def take_first(self, queue_nos: set[int], groups: set[tuple[int, str]]) -> None:
+        """Remember locks for the next try of this transaction, which takes them in order."""
+        self.first_queues |= queue_nos
+        self.first_groups |= groups
+
+    def lock_first(self) -> None:
+        """Take the locks that an earlier try of this transaction had to wait for."""
+        if self.first_queues or self.first_groups:
+            self.load_queues(self.first_queues | {no for no, _ in self.first_groups})
+            self.lock_queues(self.first_queues)
+            self.lock_groups(self.first_groups)
+
+    def missing_groups(self, groups: set[tuple[int, str]]) -> set[tuple[int, str]]:
+        return groups - self._locked_groups
 
     def try_lock_groups(self, groups: set[tuple[int, str]]) -> set[tuple[int, str]]:
         """Lock without waiting; returns the groups that are locked now."""

@@ -88,6 +88,7 @@ class ChildProcess:
         self._overdue: Collection[str] = ()
         self._at_shutdown = False
         self._is_successor = False
+        self._is_restarting = False
         self.is_killed = False
         self.is_working = False
         self.queues: tuple[str, ...] = ()
@@ -127,6 +128,22 @@ class ChildProcess:
         """Start a process that only reports the leftovers; tried once."""
         self.start_at = now if self._leftovers and not self._is_successor else None
         self._is_successor = True
+
+    def restart(self, now: int, *, within_ms: int) -> None:
+        """Drain the process, and start another one when it has exited."""
+        self.crashes = 0
+        if self._process is None:
+            self.start_at = now
+        else:
+            self._is_restarting = True
+            self._send(Drain(within_ms))
+
+    def take_restart(self, now: int) -> bool:
+        """Whether the exited process is to be restarted; then it is started now."""
+        if self._is_restarting:
+            self.start_at = now
+        is_restarting, self._is_restarting = self._is_restarting, False
+        return is_restarting
 
     def receive(self) -> bool:
         """Read what the process has sent; False if it has exited."""

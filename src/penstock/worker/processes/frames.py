@@ -9,6 +9,7 @@ import threading
 
 import msgspec
 
+from penstock.domain.message.attempt_log import LogLine
 from penstock.worker.assignment import Assignment
 from penstock.worker.claimed_job import JobAct, JobMessage
 
@@ -19,10 +20,18 @@ class RunJob(msgspec.Struct, frozen=True, tag=True):
     """To the sandbox: run this job."""
 
     job: JobMessage
+    others: tuple[JobMessage, ...] = ()  # of a chunk: the jobs after the first
+    is_chunk: bool = False
 
 
 class Stop(msgspec.Struct, frozen=True, tag=True):
     """To the sandbox: the worker is shutting down; the handler sees it as `is_stopping`."""
+
+
+class Interrupt(msgspec.Struct, frozen=True, tag=True):
+    """To the sandbox: the job does not count any more; raise JobCancelled in its handler."""
+
+    receipt: str  # that of its first job for a chunk
 
 
 class Prepared(msgspec.Struct, frozen=True, tag=True):
@@ -34,12 +43,20 @@ class ExtendLease(msgspec.Struct, frozen=True, tag=True):
 
     lease_ms: int | None
     progress: str | None
+    receipt: str | None = None  # of the job in the chunk; None: of all
+
+
+class Logged(msgspec.Struct, frozen=True, tag=True):
+    """From the handler in the sandbox: a line to keep with the attempt."""
+
+    line: LogLine
 
 
 class JobEnded(msgspec.Struct, frozen=True, tag=True):
     """From the sandbox: the act that ends the job."""
 
     act: JobAct
+    acts: tuple[JobAct, ...] = ()  # of the jobs of a chunk
     memory_bytes: int = 0  # resident memory of the sandbox
 
 
@@ -91,8 +108,10 @@ class Dry(msgspec.Struct, frozen=True, tag=True):
 Frame = (
     RunJob
     | Stop
+    | Interrupt
     | Prepared
     | ExtendLease
+    | Logged
     | JobEnded
     | ProcessAssignment
     | Drain

@@ -23,6 +23,7 @@ from penstock.supervision.logs import name_jobs, set_up_logs
 from penstock.supervision.threads import start_logged
 from penstock.wiring.broker import own_dice, steady_clock
 from penstock.worker.application import Application, JobSource, WorkerRegistry
+from penstock.worker.attempt_log import capture_logs
 from penstock.worker.beats import describe_worker
 from penstock.worker.processes.child import SANDBOX, command
 from penstock.worker.processes.frames import (
@@ -50,7 +51,7 @@ from penstock.worker.worker import JobWorker
 
 _log = logging.getLogger("penstock.worker")
 
-_SWITCH_SECONDS = 0.0005  # the pump must not wait 5 ms for the interpreter while a job computes
+_SWITCH_SECONDS = 0.0001  # the pump must not wait 5 ms for the interpreter while a job computes
 _FAILED = 1
 _AT_EXIT_S = 10.0  # limit for all `atexit` handlers; that of multiprocessing waits for its children
 
@@ -71,6 +72,7 @@ def main() -> None:
     try:
         app = load_app(assignment.app, url=assignment.url, key=assignment.key)
         name_jobs(app.running_job)
+        capture_logs(app)
         code = _sandbox(app, wire) if kind == SANDBOX else _work(app, assignment, wire)
     except FINAL as error:
         print(f"penstock: {error}", file=sys.stderr)  # noqa: T201

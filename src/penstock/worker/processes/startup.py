@@ -18,8 +18,8 @@ from penstock.domain.errors import (
 )
 from penstock.worker.application import Application, JobSource, Unanswered
 from penstock.worker.claimed_job import JobAct
-from penstock.worker.error_text import error_text
 from penstock.worker.processes.frames import WaitingForStore, Wire
+from penstock.worker.processes.import_errors import import_error_text, not_an_application
 
 _DEFAULT_NAME = "app"
 T = TypeVar("T")
@@ -42,13 +42,13 @@ def load_app(place: str, *, url: str | None = None, key: str | None = None) -> A
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
-        found = import_module(module_name)
+        module = found = import_module(module_name)
     except (Exception, SystemExit) as error:
-        raise InvalidRequest(f"{place!r} cannot be imported: {error_text(error)}") from error
+        raise InvalidRequest(import_error_text(place, error)) from error
     for part in (name or _DEFAULT_NAME).split("."):
         found = getattr(found, part, None)  # type: ignore[assignment]
     if not isinstance(found, Application):
-        raise InvalidRequest(f"{place!r} is not an application; it must be app = Penstock(…)")
+        raise InvalidRequest(not_an_application(place, module, found))
     if url is not None:
         found.use(url, key=key)
     return found

@@ -17,6 +17,7 @@ import msgspec
 from penstock.domain.duration import duration_text
 from penstock.ports.clock import Clock
 from penstock.worker.processes.child import WORK, ChildProcess, command
+from penstock.worker.processes.file_watch import FileWatch
 from penstock.worker.processes.frames import ProcessAssignment
 from penstock.worker.processes.job_table import EntryState
 from penstock.worker.processes.process_exit import RETIRED, UNUSABLE, ProcessExit
@@ -26,6 +27,7 @@ _log = logging.getLogger("penstock.worker")
 _POLL_MS = 250
 _GRACE_MS = 2_000  # how long past its time limit a job in the process itself may still run
 _CLOSING_MS = 3_000  # how long a process may take to report everything at shutdown
+_RELOAD_MS = 5_000  # how long running jobs may take when the files have changed
 _STEADY_MS = 30_000  # a process that ran this long did not fail at startup
 _PAUSES_MS = (0, 200, 15_000)  # delays before the first restart, the second, and the longest
 
@@ -38,11 +40,13 @@ class Supervisor:
         *,
         processes: int = 1,
         on_ready: Callable[[], None] = lambda: None,
+        watch: FileWatch | None = None,
     ) -> None:
-        """`clock`: the machine's steady clock."""
+        """`clock`: the machine's steady clock; `watch`: restart the processes when files change."""
         self._clock = clock
         self._assignment = assignment
         self._on_ready = on_ready
+        self._watch_files = watch
         self._drain_ms: int | None = None
         self._drain_until: int | None = None
         self._was_ready = False
@@ -96,6 +100,7 @@ class Supervisor:
 
     def tick(self, now: int) -> int:
         self._continue_draining(now)
+        self._reload_changed(now)
         for child in self._children:
             exit = child.exit()
             if exit is not None:
@@ -111,7 +116,19 @@ class Supervisor:
 
     @property
     def _is_over(self) -> bool:
-        return all(child.is_over for child in self._children)
+        is_waiting_for_change = self._watch_files is not None and not self.is_draining
+        return not is_waiting_for_change and all(child.is_over for child in self._children)
+
+    def _reload_changed(self, now: int) -> None:
+        """Restart the processes after files have changed; one that could not start tries again."""
+        if self._watch_files is None or self.is_draining:
+            return
+        changed = self._watch_files.settled()
+        if changed:
+            more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+            _log.info("reloading: %s%s changed", changed[0], more)
+            for child in self._children:
+                child.restart(now, within_ms=min(self._assignment.work.drain_ms, _RELOAD_MS))
 
     def _wait(self, ms: int) -> None:
         for key, _ in self._selector.select(max(ms, 0) / 1000):
@@ -119,10 +136,13 @@ class Supervisor:
             if child is None:
                 self._wakeup_reader.recv(4096)
                 continue
+            was_working = child.is_working
             if not child.receive():  # it has exited, or is about to
                 self._selector.unregister(key.fileobj)
                 continue
             self._report_outage()
+            if child.is_working and not was_working and self._was_ready and self._watch_files:
+                _log.info("worker process %s runs the changed files", child.pid)
             if child.is_working and not self._was_ready:
                 self._was_ready = all(c.is_working or c.pid is None for c in self._children)
                 if self._was_ready:
@@ -184,6 +204,8 @@ class Supervisor:
         with suppress(KeyError, ValueError):
             self._selector.unregister(child.socket)
         child.reap(exit, now + child.table.ahead_ms)
+        if self._drain_ms is None and child.take_restart(now):
+            return
         if exit.code == 0 and not ran:
             return  # it was asked to exit, by us or through the registry
         if self._drain_ms is not None:
@@ -191,6 +213,9 @@ class Supervisor:
             return
         if exit.code == RETIRED and not ran:
             child.start_at = now
+            return
+        if exit.code == UNUSABLE and self._watch_files is not None:
+            _log.info("waiting for a change of the files")
             return
         if exit.code == UNUSABLE and not self._was_ready:
             self._code = UNUSABLE

@@ -25,11 +25,15 @@ import msgspec
 from penstock.ports.clock import Clock, Dice
 from penstock.supervision.threads import start_logged
 from penstock.worker.application import Handlers
-from penstock.worker.claimed_job import ClaimedJob, JobAct
+from penstock.worker.attempt_log import JobLogBuffer
+from penstock.worker.chunk import Chunk, sandboxed_chunk
+from penstock.worker.claimed_job import ClaimedJob, JobAct, StopReason
 from penstock.worker.handling import fail, prepare, run, run_async
 from penstock.worker.processes.frames import (
     ExtendLease,
+    Interrupt,
     JobEnded,
+    Logged,
     Prepared,
     ProcessAssignment,
     RunJob,
@@ -163,7 +167,8 @@ class SandboxedJobs:
         while (job := self._inbox.get()) is not None:
             act = self._run(job)
             self._running = None
-            self._wire.send(JobEnded(act, resident_bytes()))
+            acts = tuple(job.acts) if isinstance(job, Chunk) else ()
+            self._wire.send(JobEnded(act, acts, resident_bytes()))
         self._lifespan.stop()
         self._loop.close()
         self._loop.join()
@@ -172,33 +177,66 @@ class SandboxedJobs:
         while True:
             match self._wire.receive():
                 case RunJob() as frame:
-                    fields = msgspec.structs.asdict(frame.job)
-                    self._running = job = ClaimedJob(**fields, on_extend=self._extend)
+                    self._running = job = self._received(frame)
                     self._inbox.put(job)
                 case Stop():
-                    if self._running is not None:
-                        self._running.is_stopping = True
+                    running = self._running
+                    for each in (running, *running.members) if running is not None else ():
+                        each.is_stopping = True
+                case Interrupt() as frame:
+                    if self._running is not None and self._running.receipt == frame.receipt:
+                        self._running.stop(StopReason.LEASE_LOST)
                 case _:
                     if self._running is not None:
                         kill_own_group()
                     self._inbox.put(None)
                     return
 
+    def _received(self, frame: RunJob) -> ClaimedJob:
+        jobs = [
+            ClaimedJob(**msgspec.structs.asdict(message), on_extend=self._extend)
+            for message in (frame.job, *frame.others)
+        ]
+        return sandboxed_chunk(jobs) if frame.is_chunk else jobs[0]
+
     def _extend(self, job: ClaimedJob, lease_ms: int | None, progress: str | None) -> None:
         """Ask the worker to extend.  A lost lease raises nothing: the worker kills this process."""
-        self._wire.send(ExtendLease(lease_ms, progress))
+        is_member = self._running is not job
+        self._wire.send(ExtendLease(lease_ms, progress, job.receipt if is_member else None))
 
     def _run(self, job: ClaimedJob) -> JobAct:
         """Run a job; whatever it raises, the sandbox sends an answer and keeps running."""
         try:
-            act = prepare(self._handlers, job, self._clock)
+            act = self._prepare(job)
             if act is not None:
                 return act
             if job.handler is not None and job.handler.is_async:
-                return self._loop.wait(run_async(job, self._handlers, self._dice))
+                return self._await(job)
             return run(job, self._handlers, self._dice, self._loop.wait)
         except BaseException as error:  # a task that cancelled itself, or a broken event loop
             return fail(job, error)
+
+    def _await(self, job: ClaimedJob) -> JobAct:
+        future = self._loop.submit(run_async(job, self._handlers, self._dice))
+
+        def stop() -> None:
+            future.cancel()
+
+        job.stop_handler = stop
+        if job.stop_reason is not None:  # it was interrupted meanwhile
+            stop()
+        return future.result()
+
+    def _prepare(self, job: ClaimedJob) -> JobAct | None:
+        for each in job.members or (job,):
+            act = prepare(self._handlers, each, self._clock)
+            if act is not None:
+                return act
+        if job.members:
+            job.handler = job.members[0].handler
+        if job.handler is not None and job.handler.keeps_logs:
+            job.log = JobLogBuffer(self._clock, on_line=lambda line: self._wire.send(Logged(line)))
+        return None
 
 
 def _forked() -> None:

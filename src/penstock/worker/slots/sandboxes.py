@@ -19,8 +19,17 @@ from contextlib import suppress
 
 from penstock.domain.message.lease import Verb
 from penstock.ports.clock import Clock
+from penstock.worker.chunk import Chunk
 from penstock.worker.claimed_job import ClaimedJob, JobAct
-from penstock.worker.processes.frames import ExtendLease, JobEnded, ProcessAssignment, RunJob, Stop
+from penstock.worker.processes.frames import (
+    ExtendLease,
+    Interrupt,
+    JobEnded,
+    Logged,
+    ProcessAssignment,
+    RunJob,
+    Stop,
+)
 from penstock.worker.processes.process_exit import ProcessExit, reason_to_retire
 from penstock.worker.slots.sandbox import Sandbox
 
@@ -54,11 +63,12 @@ class Sandboxes:
         if not begin(job):
             self._offer(sandbox)
             return None
-        job.stop_handler = sandbox.kill
+        job.stop_handler = lambda: _send(sandbox, Interrupt(job.receipt))
+        job.force_stop = sandbox.kill
         if job.stop_reason is not None:  # it was stopped meanwhile
             sandbox.kill()
         act = self._await_end(job, sandbox)
-        job.stop_handler = job.request_stop = None
+        job.stop_handler = job.force_stop = job.request_stop = None
         if act is not None:
             self._keep(sandbox)
             return act
@@ -172,9 +182,9 @@ class Sandboxes:
     # ---- running a job in it
 
     def _await_end(self, job: ClaimedJob, sandbox: Sandbox) -> JobAct | None:
-        job.request_stop = lambda: _request_stop(sandbox)  # the handler cannot see the flag
+        job.request_stop = lambda: _send(sandbox, Stop())  # the handler cannot see the flag
         try:
-            sandbox.wire.send(RunJob(job.message))
+            sandbox.wire.send(_order(job))
         except OSError:
             return None
         while True:
@@ -182,10 +192,17 @@ class Sandboxes:
             match frame:
                 case ExtendLease():
                     with suppress(Exception):  # the lease is lost, so the sandbox will be killed
-                        job.extend(lease_ms=frame.lease_ms, progress=frame.progress)
+                        _named(job, frame.receipt).extend(
+                            lease_ms=frame.lease_ms, progress=frame.progress
+                        )
+                case Logged():
+                    if job.log is not None:
+                        job.log.append(frame.line)
                 case JobEnded():
                     sandbox.jobs += 1
                     sandbox.memory_bytes = frame.memory_bytes
+                    if isinstance(job, Chunk):
+                        job.acts = frame.acts
                     return frame.act
                 case _:
                     return None
@@ -198,6 +215,18 @@ class Sandboxes:
         return JobAct(receipt=job.receipt, verb=Verb.CRASH, text=text)
 
 
-def _request_stop(sandbox: Sandbox) -> None:
+def _order(job: ClaimedJob) -> RunJob:
+    if not isinstance(job, Chunk):
+        return RunJob(job.message)
+    first, *others = (member.message for member in job.left)
+    return RunJob(first, tuple(others), is_chunk=True)
+
+
+def _named(job: ClaimedJob, receipt: str | None) -> ClaimedJob:
+    """The job itself, or this member of a chunk."""
+    return next((member for member in job.members if member.receipt == receipt), job)
+
+
+def _send(sandbox: Sandbox, frame: Stop | Interrupt) -> None:
     with suppress(OSError):
-        sandbox.wire.send(Stop())
+        sandbox.wire.send(frame)

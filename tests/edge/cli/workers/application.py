@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import logging
 import os
 import subprocess
 import threading
 from pathlib import Path
 from typing import Any
 
-from penstock import Penstock, current, step, step_sync, wait_event, wait_event_sync
+from penstock import (
+    Batch,
+    Cancel,
+    Item,
+    JobCancelled,
+    Penstock,
+    Retry,
+    current,
+    step,
+    step_sync,
+    wait_event,
+    wait_event_sync,
+)
 
 app = Penstock("sqlite:///data/never-opened.db")  # tests pass the URL
 app.queue("shop", lease="30s")
@@ -74,8 +87,12 @@ def never_yields(file: str) -> None:
 @app.job(queue="shop", timeout="1h")
 def runs_for_ever(file: str) -> None:
     note(file, f"begin {os.getpid()}")
-    while True:
-        pass
+    try:
+        while True:
+            pass
+    except JobCancelled:
+        note(file, "cleaned up")
+        raise
 
 
 @app.job(queue="shop", timeout="2s")
@@ -114,3 +131,33 @@ def crash(file: str, how: str) -> None:
     if how == "segfault":
         ctypes.string_at(0)
     os._exit(7)
+
+
+@app.job(queue="shop", timeout="60s", batch=Batch(max=3, wait="20s"))
+def write_together(items: list[Item[tuple[str, str]]]) -> None:
+    """In one sandbox; the second job is cancelled, the third fails once."""
+    file = items[0].value[0]
+    note(file, " ".join(text for _, text in (item.value for item in items)))
+    for item in items:
+        if item.value[1] == "cancelled":
+            item.settle(Cancel("not wanted"))
+        elif item.value[1] == "retried":
+            item.progress(0.5)
+            item.settle(Retry("1h"))
+
+
+@app.job(queue="shop", attempts=20, batch=Batch(max=3, wait="20s"))
+def crash_together(texts: list[tuple[str, str]]) -> None:
+    note(texts[0][0], " ".join(text for _, text in texts))
+    if any(text == "bad" for _, text in texts):
+        os._exit(7)
+
+
+@app.job(queue="shop", timeout="60s", logs="keep")
+def log_in_a_sandbox(text: str) -> None:
+    print(text)
+
+
+@app.job(queue="shop", logs="keep")
+def log_in_a_thread(text: str) -> None:
+    logging.getLogger("shop").warning(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,7 +66,7 @@ def _opened(url: str) -> Iterator[Penstock]:
 def make_worker(tmp_path: Path) -> Iterator[MakeWorker]:
     with ExitStack() as stack:
 
-        def make(url: str, *flags: str, **more: str) -> WorkerProcess:
+        def make(url: str, *flags: str, **more: Any) -> WorkerProcess:
             worker = WorkerProcess(url, tmp_path / "worker.log", *flags, **more)
             return stack.enter_context(worker)
 

@@ -18,8 +18,11 @@ EXIT_S = 20.0
 
 
 class WorkerProcess:
-    def __init__(self, url: str, log: Path, *flags: str, app: str = APP) -> None:
+    def __init__(
+        self, url: str, log: Path, *flags: str, app: str = APP, folder: Path = ROOT
+    ) -> None:
         self.log = log
+        self._folder = folder
         where = "--server" if url.startswith("http") else "--store"
         self._command = [sys.executable, "-m", "penstock", "worker", app, where, url, "--json"]
         self._command += flags
@@ -37,7 +40,7 @@ class WorkerProcess:
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 self._command,
-                cwd=ROOT,
+                cwd=self._folder,
                 env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

@@ -10,6 +10,7 @@ from penstock.api.manual_acts import Bulk, End, Where
 from penstock.api.messages import Acted
 from penstock.domain.message.lifecycle import State
 from penstock.domain.message.selection import BulkAct
+from penstock.edge.cli.broker.message_logs import print_logs
 from penstock.edge.cli.kit.acts_by_id import DUE, REASON, act_command, check_due
 from penstock.edge.cli.kit.command import ServerCommand, argument, flag, limit_flag
 from penstock.edge.cli.kit.output import Output, cut, display, fields_of
@@ -52,6 +53,9 @@ def _list(server: Remote, args: Namespace, out: Output) -> None:
 
 
 def _show(server: Remote, args: Namespace, out: Output) -> None:
+    if args.logs or args.follow:
+        print_logs(server, args.id, out, follow=args.follow)
+        return
     message = server.messages.get(args.id)
     past, durable = server.history.of(args.id), server.messages.steps(args.id)
     out.show(
@@ -103,9 +107,14 @@ COMMANDS = {
     "messages show": ServerCommand(
         _show,
         argument("ID", "id of the message"),
+        flag("--logs", 'show what its attempts have logged instead (jobs with logs="keep")'),
+        flag("--follow", "as --logs, and show new lines until the message has ended"),
         more="Shows its attempts and durable steps, too. Finished messages are shown as long as "
         "the history keeps them.",
-        examples=("penstock messages show 0190b5c2-…",),
+        examples=(
+            "penstock messages show 0190b5c2-…",
+            "penstock messages show 0190b5c2-… --follow",
+        ),
     ),
     "messages complete": _act_command(
         lambda server, id_, args: server.messages.complete(id_, reason=args.reason),

@@ -24,6 +24,7 @@ _MAX_JOBS = 1_000_000_000
 def _run(args: Namespace, out: Output) -> int:
     from penstock.supervision.logs import set_up_logs
     from penstock.wiring.broker import steady_clock
+    from penstock.worker.processes.file_watch import FileWatch
     from penstock.worker.processes.frames import ProcessAssignment
     from penstock.worker.processes.process_exit import UNUSABLE
     from penstock.worker.processes.supervisor import Supervisor
@@ -51,7 +52,11 @@ def _run(args: Namespace, out: Output) -> int:
             print(f"penstock worker is ready: {line}", flush=True)
 
     supervisor = Supervisor(
-        assignment, steady_clock(), processes=args.processes, on_ready=report_ready
+        assignment,
+        steady_clock(),
+        processes=args.processes,
+        on_ready=report_ready,
+        watch=FileWatch(args.watch or ["."]) if args.reload or args.watch else None,
     )
 
     def stop(number: int, _: FrameType | None) -> None:
@@ -171,6 +176,18 @@ COMMANDS = {
             "e.g. 512MiB; default: never",
             value="SIZE",
             type=_memory,
+        ),
+        flag(
+            "--reload",
+            "for development: restart the processes when Python files below the working "
+            "directory change; running jobs have 5s to end",
+        ),
+        flag(
+            "--watch",
+            "as --reload, for the files below this folder; may be repeated",
+            value="FOLDER",
+            action="append",
+            default=[],
         ),
         flag(
             "--label",

@@ -13,6 +13,7 @@ KEY_HEADER = '-H "authorization: Bearer $PENSTOCK_KEY"'
 VARIABLES = {
     "circuit": "$CIRCUIT",
     "id": "$ID",
+    "flow": "$FLOW",
     "move": "$MOVE",
     "receipt": "$RECEIPT",
     "task": "$TASK",

@@ -38,7 +38,7 @@ from penstock.operations.paging import check_batch
 from penstock.ports.store import Acted, Claimed
 from penstock.runtime.waiting_claims import ClaimWaiter
 from penstock.services.directory import Directory
-from penstock.services.messages import ClaimOptions, MessageService
+from penstock.services.messages import MessageService
 
 _claim = msgspec.json.Decoder(Claim)
 
@@ -84,22 +84,18 @@ class ClaimApi:
         if queue is None:
             queue = await self._directory.load(request.params["queue"])
         planned = self._plan(queue, wanted)
-        options: ClaimOptions = {
-            "limit": wanted.limit,
-            "lease_ms": wanted.lease_ms,
-            "claimed_by": wanted.claimed_by,
-            "in_a_row": wanted.in_a_row,
-            "claim_key": wanted.claim_key,
-            "kinds": wanted.kinds,
-        }
-        finished: list[Any] = []
-        if planned:  # complete now; the claim may wait for a long time
-            first: ClaimOptions = {**options, "finishing": _acts(planned)}
-            claimed = await self._room.claim(queue, wait_ms=0, **first)
-            finished = claimed.finished
-        if not planned or not claimed.messages:
-            claimed = await self._room.claim(queue, wait_ms=self._wait_ms(queue, wanted), **options)
-        return self._claimed(queue, planned, claimed, finished)
+        claimed = await self._room.claim(
+            queue,
+            wait_ms=self._wait_ms(queue, wanted),
+            limit=wanted.limit,
+            lease_ms=wanted.lease_ms,
+            claimed_by=wanted.claimed_by,
+            in_a_row=wanted.in_a_row,
+            claim_key=wanted.claim_key,
+            finishing=_acts(planned),
+            kinds=wanted.kinds,
+        )
+        return self._claimed(queue, planned, claimed)
 
     def _plan(self, queue: Queue, wanted: Claim) -> list[LeaseAct | PenstockError]:
         results = {}
@@ -118,7 +114,7 @@ class ClaimApi:
         self, queue: Queue, planned: Sequence[LeaseAct | PenstockError], answer: Any
     ) -> Response:
         if isinstance(answer, Claimed):
-            return self._claimed(queue, planned, answer, answer.finished)
+            return self._claimed(queue, planned, answer)
         if isinstance(answer, PenstockError):
             return error_response(self._messages.error_of(queue.name, answer))
         return unexpected(answer)
@@ -128,10 +124,10 @@ class ClaimApi:
         queue: Queue,
         planned: Sequence[LeaseAct | PenstockError],
         claimed: Claimed,
-        finished: Sequence[Any],
     ) -> Response:
         found = [self._record(queue, *one) for one in claimed.messages]
-        return json_response(leases.Claimed(found, _results(planned, finished) if planned else []))
+        results = _results(planned, claimed.finished) if planned else []
+        return json_response(leases.Claimed(found, results))
 
     def _record(self, queue: Queue, message: Message, content: Content) -> messages.Message:
         home = message.dead_from

@@ -57,6 +57,10 @@ DROP TABLE IF EXISTS history_{day};
 -- Drops a whole day.
 DROP TABLE IF EXISTS attempt_{day};
 
+-- name: drop_attempt_log
+-- Drops a whole day.
+DROP TABLE IF EXISTS attempt_log_{day};
+
 -- name: drop_body
 -- Drops a whole day.
 DROP TABLE IF EXISTS body_{day};

@@ -63,6 +63,16 @@ CREATE TABLE IF NOT EXISTS attempt_{day} (
   error      text
 );
 
+-- name: create_attempt_log
+-- What handlers logged on this day.  PostgreSQL's types.
+CREATE TABLE IF NOT EXISTS attempt_log_{day} (
+  message_no bigint  NOT NULL,
+  lease_no   integer NOT NULL,
+  seq        integer NOT NULL,
+  lines      text    NOT NULL,
+  PRIMARY KEY (message_no, lease_no, seq)
+);
+
 -- name: create_body
 -- Contents of messages sent on this day; never changed, so state changes stay small.
 -- PostgreSQL's types.

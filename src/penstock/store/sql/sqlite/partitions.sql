@@ -48,6 +48,16 @@ CREATE TABLE IF NOT EXISTS attempt_{day} (
   error      TEXT
 );
 
+-- name: create_attempt_log
+-- What handlers logged on this day.  SQLite's types.
+CREATE TABLE IF NOT EXISTS attempt_log_{day} (
+  message_no INTEGER NOT NULL,
+  lease_no   INTEGER NOT NULL,
+  seq        INTEGER NOT NULL,
+  lines      TEXT    NOT NULL,
+  PRIMARY KEY (message_no, lease_no, seq)
+) WITHOUT ROWID;
+
 -- name: create_body
 -- Contents of messages sent on this day; never changed, so state changes stay small.
 -- SQLite's types, and rows numbered by SQLite.

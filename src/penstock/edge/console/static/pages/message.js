@@ -5,6 +5,7 @@ import { actionButton } from "../action.js";
 import { bodyBlock } from "../bodies.js";
 import { h, replace } from "../dom.js";
 import { about, count, duration, instant, size } from "../format.js";
+import { logCard } from "../message_log.js";
 import { actionOnOne, actsOn } from "../message_acts.js";
 import { badge, card, facts, notice, pageHead, stateBadge, when } from "../parts.js";
 import { timeline } from "../timeline.js";
@@ -52,6 +53,7 @@ export const message = {
         found.trace && bodyBlock("Trace", found.trace),
         found.progress !== undefined && bodyBlock("Progress of the lease holder", found.progress),
       ),
+      logCard(view, found.id, found.state === "leased"),
       found.result === undefined ? null : card("What it returned", bodyBlock("Result", found.result)),
       stepsOf(durable),
     );

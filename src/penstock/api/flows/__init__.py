@@ -1,0 +1,1 @@
+"""Flows: jobs that wait for each other, and batches of jobs with callbacks."""

@@ -1,0 +1,1 @@
+"""Flows and batches, as applications build and follow them."""

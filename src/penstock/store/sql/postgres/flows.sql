@@ -1,0 +1,37 @@
+-- name: lock
+-- As in common/, but locked, always in the same order.
+SELECT {flow_columns}
+  FROM flow
+ WHERE flow_no IN {list:flow_nos}
+ ORDER BY flow_no
+   FOR UPDATE;
+
+-- name: try_lock
+-- As in common/, but locked; flows that other transactions have locked are left out.
+SELECT {flow_columns}
+  FROM flow
+ WHERE flow_no IN {list:flow_nos}
+ ORDER BY flow_no
+   FOR UPDATE SKIP LOCKED;
+
+-- name: named
+-- As in common/, with PostgreSQL's JSON.
+SELECT name, message_no
+  FROM flow_member
+ WHERE flow_no = :flow_no
+   AND name = ANY (ARRAY(SELECT json_array_elements_text(CAST(:names AS json))));
+
+-- name: with_ids
+-- As in common/, with PostgreSQL's JSON.
+SELECT id, message_no
+  FROM flow_member
+ WHERE flow_no = :flow_no
+   AND id = ANY (ARRAY(SELECT json_array_elements_text(CAST(:names AS json))));
+
+-- name: ended_results
+-- As in common/, with PostgreSQL's JSON.
+SELECT message_no, result
+  FROM history_{day}
+ WHERE id = ANY (ARRAY(SELECT json_array_elements_text(CAST(:ids AS json))))
+   AND outcome = 'done'
+   AND result IS NOT NULL;

@@ -1,0 +1,190 @@
+"""Graphs of jobs."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from penstock import JobFailed, Penstock, current
+from penstock.domain.errors import InvalidRequest, WrongState
+from tests.client.flows.conftest import FlowDriver
+
+SOON = "5s"
+
+
+def test_results_of_members_are_arguments(
+    app: Penstock, jobs: SimpleNamespace, driver: FlowDriver, ran: list[Any]
+) -> None:
+    with app.flow("nightly") as f:
+        a = f.add(jobs.fetch, 1)
+        b = f.add(jobs.fetch, a)
+        total = f.add(jobs.merge, [a, b], plus=1)
+    driver.run_all()
+
+    assert ran == [("fetch", 1), ("fetch", 10), ("merge", [10, 100])]
+    assert total.result(SOON) == 111
+    status = f.wait(SOON)
+    assert (status.state, status.name, status.done, status.progress) == ("done", "nightly", 3, 1.0)
+
+
+def test_after_orders_members_and_says_what_a_failure_does(
+    app: Penstock, jobs: SimpleNamespace, driver: FlowDriver, ran: list[Any]
+) -> None:
+    with app.flow("nightly", on_failure=jobs.note.bind("called back")) as f:
+        bad = f.add(jobs.fetch, -1)
+        never = f.add(jobs.note, "never", after=[bad])
+        f.add(jobs.note, "handled", after=[bad.failed()])
+        f.add(jobs.note, "anyway", after=[never.ended()])
+    driver.run_all()
+
+    assert sorted(ran[1:]) == ["anyway", "called back", "handled"]
+    with pytest.raises(JobFailed) as failure:
+        never.result(SOON)
+    assert failure.value.reason == "parent_failed"
+    assert f.status().state == "failed"
+
+
+def test_a_failed_flow_is_redriven(
+    app: Penstock, jobs: SimpleNamespace, driver: FlowDriver, queue: str, ran: list[Any]
+) -> None:
+    is_broken = [True]
+
+    @app.job(queue=queue, attempts=1)
+    def flaky() -> int:
+        if is_broken[0]:
+            raise RuntimeError("not yet")
+        return 5
+
+    with app.flow("nightly") as f:
+        last = f.add(jobs.merge, [f.add(flaky)])
+    driver.run_all()
+    assert {m.state.value for m in f.members()} == {"dead", "cancelled"}
+
+    is_broken[0] = False
+    assert f.redrive() == 1
+    driver.run_all()
+    assert last.result(SOON) == 5
+    assert f.wait(SOON).state == "done"
+
+
+def test_a_flow_is_cancelled_and_takes_nothing_more(
+    app: Penstock, jobs: SimpleNamespace, driver: FlowDriver, ran: list[Any]
+) -> None:
+    with app.flow("nightly") as f:
+        f.add(jobs.note, "b", after=[f.add(jobs.note, "a")])
+
+    assert f.cancel("wrong data").state == "cancelled"
+
+    driver.run_all()
+    assert ran == []
+    with pytest.raises(WrongState):
+        f.add(jobs.note, "c")
+
+
+def test_a_job_adds_members_to_its_flow_while_it_runs(
+    app: Penstock, jobs: SimpleNamespace, driver: FlowDriver, queue: str, ran: list[Any]
+) -> None:
+    @app.job(queue=queue)
+    def split() -> None:
+        flow = current().flow
+        parts = [flow.add(jobs.fetch, n) for n in (1, 2)]
+        flow.add(jobs.merge, parts)
+
+    with app.flow("nightly", on_success=jobs.note.bind("done")) as f:
+        f.add(split)
+    driver.run_all()
+
+    assert ran[2:] == [("merge", [10, 20]), "done"]
+    assert f.status().total == 4
+    assert app.flow_by_id(f.id).status() == f.status()
+
+
+def test_a_job_outside_of_a_flow_has_none(
+    app: Penstock, driver: FlowDriver, queue: str, ran: list[Any]
+) -> None:
+    @app.job(queue=queue)
+    def alone() -> None:
+        with pytest.raises(InvalidRequest, match="not a member of a flow"):
+            _ = current().flow
+        ran.append("alone")
+
+    alone.enqueue()
+    driver.run_all()
+    assert ran == ["alone"]
+
+
+def test_the_end_of_a_flow_is_waited_for(
+    app: Penstock, jobs: SimpleNamespace, driver: FlowDriver
+) -> None:
+    with app.flow("nightly") as f:
+        f.add(jobs.note, "a")
+    with pytest.raises(TimeoutError, match="1 members have not ended"):
+        f.wait("0s")
+
+    runs = threading.Timer(0.1, driver.run_all)
+    runs.start()
+    assert f.wait(SOON).state == "done"
+    runs.join()
+
+
+def test_nothing_is_enqueued_if_the_block_raises(
+    app: Penstock, jobs: SimpleNamespace, driver: FlowDriver, ran: list[Any]
+) -> None:
+    def build() -> None:
+        with f:
+            handles.append(f.add(jobs.note, "a"))
+            raise RuntimeError
+
+    f = app.flow("nightly")
+    handles: list[Any] = []
+    with pytest.raises(RuntimeError):
+        build()
+
+    driver.run_all()
+    assert ran == []
+    with pytest.raises(InvalidRequest, match="not enqueued"):
+        _ = handles[0].id
+
+
+def test_mistakes_are_found_before_anything_is_sent(
+    app: Penstock, jobs: SimpleNamespace, queue: str
+) -> None:
+    @app.job(queue=queue, unique=True)
+    def once() -> int:
+        return 1
+
+    f = app.flow("nightly")
+    a = f.add(jobs.fetch, 1, name="a")
+    with pytest.raises(InvalidRequest, match="not kept"):
+        f.add(jobs.fetch, f.add(jobs.note, "x"))
+    with pytest.raises(InvalidRequest, match="results of members only"):
+        f.add(jobs.merge, [a, 3])
+    with pytest.raises(InvalidRequest, match="unique"):
+        f.add(once)
+    with pytest.raises(InvalidRequest, match="a member 'a' already"):
+        f.add(jobs.fetch, 2, name="a")
+    with pytest.raises(InvalidRequest, match="argument 'plus'"):
+        f.add(jobs.merge, [a], plus="many")
+    with pytest.raises(InvalidRequest, match="missing a required argument"):
+        f.add(jobs.merge, plus=1)
+    with pytest.raises(InvalidRequest, match="after takes members"):
+        f.add(jobs.note, "x", after=["a"])
+    with pytest.raises(InvalidRequest, match=r"job\.bind"):
+        f.add("fetch")  # type: ignore[arg-type]
+
+
+def test_options_of_a_job_count_for_its_member(
+    app: Penstock, jobs: SimpleNamespace, driver: FlowDriver, clock: Any, ran: list[Any]
+) -> None:
+    with app.flow("nightly") as f:
+        a = f.add(jobs.note, "a")
+        f.add(jobs.note.using(delay="1h", tags=("late",)), "b", after=[a])
+    driver.run_all()
+    assert ran == ["a"]
+
+    clock.advance(minutes=60)
+    driver.run_all()
+    assert ran == ["a", "b"]

@@ -1,0 +1,166 @@
+"""What should become of the members of a flow, as rules over the whole graph.
+
+No counters and no sets of what has changed: after every event, each member that waits is judged
+anew by all its edges, in rounds, until nothing changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from penstock.domain.flow.flow import FlowOutcome
+from penstock.domain.flow.member import MemberState, RunsOn
+
+S = MemberState
+ENDED = frozenset({S.DONE, S.DEAD, S.CANCELLED, S.SKIPPED})
+FAILED = frozenset({S.DEAD, S.CANCELLED})
+
+
+class Expected(NamedTuple):
+    """A flow as it should be stored."""
+
+    remaining: int
+    done: int
+    failed: int
+    skipped: int
+    outcome: FlowOutcome | None
+
+
+class FlowModel:
+    def __init__(self, callbacks: Iterable[str] = (), *, is_open: bool = False) -> None:
+        self.states: dict[str, S] = {}
+        self.edges: dict[tuple[str, str], RunsOn] = {}
+        self.heard: dict[tuple[str, str], S] = {}  # edges whose parent has ended, and how
+        self.by_graph: set[str] = set()  # cancelled because of their parents
+        self.callbacks = dict.fromkeys(callbacks, S.BLOCKED)
+        self.is_open = is_open
+        self.is_cancelled = False
+        self.sent: list[str] = []  # every release, in order
+
+    def add(self, new: Mapping[str, Mapping[str, RunsOn]]) -> None:
+        """Members with their parents."""
+        for name, parents in new.items():
+            self.states[name] = S.BLOCKED
+            for parent, on in parents.items():
+                self.edges[parent, name] = on
+        for parent, child in self.edges:
+            if child in new and self.states[parent] in ENDED:
+                self.heard[parent, child] = self.states[parent]
+        self.judge()
+
+    def end(self, ended: Mapping[str, S]) -> None:
+        """Messages of members have ended."""
+        for name, state in ended.items():
+            if name in self.callbacks:
+                self.callbacks[name] = state
+            else:
+                self.states[name] = state
+                self._tell(name, state)
+        self.judge()
+
+    def cancel_blocked(self, name: str, state: S = S.CANCELLED) -> None:
+        self.states[name] = state
+        self._tell(name, state)
+        self.judge()
+
+    def cancel(self) -> None:
+        self.is_cancelled, self.is_open = True, False
+        for name, state in self.states.items():
+            if state is S.BLOCKED:
+                self.states[name] = S.CANCELLED
+        self.judge()
+
+    def close(self) -> None:
+        self.is_open = False
+        self.judge()
+
+    def come_back(self, names: Iterable[str]) -> None:
+        """Dead members are redriven."""
+        left = list(names)
+        for name in left:
+            self.states[name] = S.RELEASED
+        while left:
+            back = []
+            for edge in [e for e in self.heard if e[0] in left]:
+                if self._was_never_sent(edge[1]):
+                    del self.heard[edge]
+                    back.append(edge[1])
+            left = []
+            for name in sorted(set(back)):
+                if name in self.by_graph and self._verdict(name) is S.BLOCKED:
+                    self.states[name] = S.BLOCKED
+                    self.by_graph.discard(name)
+                    left.append(name)
+        self.judge()
+
+    def judge(self) -> None:
+        while True:
+            verdicts = {
+                name: verdict
+                for name, state in self.states.items()
+                if state is S.BLOCKED and (verdict := self._verdict(name)) is not S.BLOCKED
+            }
+            if not verdicts:
+                break
+            for name, verdict in verdicts.items():
+                self.states[name] = verdict
+                if verdict is S.RELEASED:
+                    self.sent.append(name)
+                else:
+                    self.by_graph.add(name)
+                    self._tell(name, verdict)
+        self._call_back()
+
+    @property
+    def expected(self) -> Expected:
+        states = list(self.states.values())
+        remaining = sum(state not in ENDED for state in states)
+        failed = sum(state in FAILED for state in states)
+        outcome = None
+        if not remaining and not self.is_open:
+            outcome = FlowOutcome.FAILED if failed else FlowOutcome.DONE
+            outcome = FlowOutcome.CANCELLED if self.is_cancelled else outcome
+        return Expected(remaining, states.count(S.DONE), failed, states.count(S.SKIPPED), outcome)
+
+    def _call_back(self) -> None:
+        flow = self.expected
+        has_ended = flow.outcome is not None
+        runs = {
+            "on_success": flow.outcome is FlowOutcome.DONE,
+            "on_failure": flow.failed > 0 and not self.is_cancelled,
+            "on_finish": has_ended,
+        }
+        skips = has_ended or self.is_cancelled
+        for name, state in self.callbacks.items():
+            if state not in (S.BLOCKED, S.SKIPPED):
+                continue
+            if runs[name]:
+                self.callbacks[name] = S.RELEASED
+                self.sent.append(name)
+            elif name == "on_failure":
+                self.callbacks[name] = S.SKIPPED if skips else S.BLOCKED
+            else:
+                self.callbacks[name] = S.SKIPPED if has_ended else S.BLOCKED
+
+    def _verdict(self, name: str) -> S:
+        edges = {edge: on for edge, on in self.edges.items() if edge[1] == name}
+        must = [self.heard.get(edge) for edge, on in edges.items() if on is RunsOn.DONE]
+        handled = [self.heard.get(edge) for edge, on in edges.items() if on is RunsOn.FAILED]
+        if any(state in FAILED for state in must):
+            return S.CANCELLED
+        if S.SKIPPED in must:
+            return S.SKIPPED
+        if any(edge not in self.heard for edge in edges):
+            return S.BLOCKED
+        if handled and not any(state in FAILED for state in handled):
+            return S.SKIPPED
+        return S.RELEASED
+
+    def _tell(self, parent: str, state: S) -> None:
+        for edge in self.edges:
+            if edge[0] == parent:
+                self.heard.setdefault(edge, state)
+
+    def _was_never_sent(self, name: str) -> bool:
+        return name not in self.sent
