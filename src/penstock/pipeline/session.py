@@ -47,6 +47,8 @@ _HERE = {
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    # An archiver leaves many small files, and opening one here is cheaper than a task of its own.
+    "spark.sql.files.openCostInBytes": str(128 * 1024),
 }
 _LOG = Path(__file__).with_name("log4j2.properties")
 _LOGGING = f'"-Dlog4j2.configurationFile={_LOG.as_uri()}"'
