@@ -81,10 +81,14 @@ WITHOUT_ASYNC_FORM = {
     **dict.fromkeys(
         (
             "Enqueuing.args",
+            "Enqueuing.bind",
             "Enqueuing.using",
             "NotificationQueue.handler",
             "Penstock.around",
+            "Penstock.batch",
             "Penstock.declared",
+            "Penstock.flow",
+            "Penstock.flow_by_id",
             "Penstock.job",
             "Penstock.notifications",
             "Penstock.queue",
@@ -110,6 +114,9 @@ WITHOUT_ASYNC_FORM = {
         "is for workers, which have threads of their own",
     ),
     **dict.fromkeys(("Penstock.breaker", "Penstock.migrate"), "is for operators, once"),
+    **dict.fromkeys(
+        ("Penstock.apply_declared", "Penstock.run_blocking"), "is for other parts of the client"
+    ),
     **dict.fromkeys(
         (
             "Kit.advance",

@@ -119,8 +119,11 @@ def test_plans_do_not_depend_on_how_full_the_tables_were(driver, postgres_url, n
 
     def plan(session) -> str:
         full_name = name if "." in name else f"messages.{name}"
-        lock = session.db.text("messages.skip_locked")
-        said = statement(session.db.text(full_name, day=NOON // DAY, lock=lock))
+        marks = {
+            "lock": session.db.text("messages.skip_locked"),
+            "result": session.db.text("messages.no_result"),
+        }
+        said = statement(session.db.text(full_name, day=NOON // DAY, **marks))
         values = encode([params[name] for name in said.names])
         rows = session.db._link.send(b"EXPLAIN " + said.text, values).rows()
         return "\n".join(line for (line,) in rows)

@@ -7,6 +7,7 @@ from abc import ABC
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
+from penstock.api.messages import Message
 from penstock.client.declared_queues import DeclaredQueues
 from penstock.client.flows.builder import FlowBuilder, JobBatch
 from penstock.client.flows.handle import FlowHandle
@@ -54,10 +55,15 @@ class FlowMixin(ABC):
 
     def flow_of_job(self, job: AnyJob) -> FlowHandle:
         """The flow that a job is a member of; raises InvalidRequest if there is none."""
-        found = self._app.jobs.get(job)
-        if found.flow_id is None:
-            raise InvalidRequest(f"job {found.id} is not a member of a flow")
-        return FlowHandle(self._app, found.flow_id)
+        return self._flow_of(self._app.jobs.get(job))
+
+    async def flow_of_job_async(self, job: AnyJob) -> FlowHandle:
+        return self._flow_of(await self._app.jobs.get_async(job))
+
+    def _flow_of(self, job: Message) -> FlowHandle:
+        if job.flow_id is None:
+            raise InvalidRequest(f"job {job.id} is not a member of a flow")
+        return FlowHandle(self._app, job.flow_id)
 
     def apply_declared(self, queues: Iterable[str], *, is_missing: bool = False) -> None:
         """Apply what is declared of these queues; `is_missing`: create the others, too."""

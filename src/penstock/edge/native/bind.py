@@ -6,6 +6,7 @@ A query string is decoded as strictly as JSON: no 1e1, no True.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Iterator
+from enum import Enum
 from functools import partial
 from typing import Any
 
@@ -63,6 +64,8 @@ def _reader(name: str, kind: inspect.Type) -> Callable[[str], Any]:
             return lambda text: _integer(name, text)
         case inspect.BoolType():
             return lambda text: _boolean(name, text)
+        case inspect.EnumType(cls=values):
+            return lambda text: _member(name, text, values)
         case _:
             return lambda text: text
 
@@ -83,6 +86,13 @@ def _boolean(name: str, text: str) -> bool:
     if text not in _BOOLEANS:
         raise InvalidRequest(f"{name} must be true or false, not {text[:50]!r}")
     return _BOOLEANS[text]
+
+
+def _member(name: str, text: str, values: type[Enum]) -> str:
+    names = [str(value.value) for value in values]
+    if text not in names:
+        raise InvalidRequest(f"{name} must be one of {', '.join(names)}, not {text[:50]!r}")
+    return text
 
 
 def routes_of(handlers: Handlers) -> Iterator[HttpRoute]:
