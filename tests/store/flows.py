@@ -28,11 +28,23 @@ def a_callback(queue: Queue, role: MemberRole) -> NewMember:
     return a_member(queue, role.value, role=role)
 
 
-def create(driver: StoreDriver, *new: NewMember, is_open: bool = False, name: str = "f") -> Flow:
+def create(
+    driver: StoreDriver,
+    *new: NewMember,
+    is_open: bool = False,
+    name: str = "f",
+    created_by: str | None = None,
+) -> Flow:
     ordered = _ordered(new)
     return driver.write(
         lambda s: s.flows.create(
-            an_id(), name, ordered, is_open=is_open, limits=DEFAULT_LIMITS, now=driver.now
+            an_id(),
+            name,
+            ordered,
+            is_open=is_open,
+            created_by=created_by,
+            limits=DEFAULT_LIMITS,
+            now=driver.now,
         )
     )
 

@@ -10,7 +10,9 @@ from penstock.api.flows import records
 from penstock.api.flows.records import (
     CancelFlow,
     CreatedFlow,
+    FlowGraph,
     FlowMember,
+    FlowNode,
     FlowState,
     ListFlows,
     ListMembers,
@@ -18,6 +20,7 @@ from penstock.api.flows.records import (
     NewMembers,
     RedriveFlow,
     RedrivenFlow,
+    ShowGraph,
     WaitForFlow,
 )
 from penstock.domain.access.api_key import Caller, Role, allow, sees
@@ -33,12 +36,20 @@ from penstock.operations.paging import from_cursor, to_cursor
 from penstock.ports.flows import FlowFilter
 from penstock.ports.unit_of_work import Steps, Work
 from penstock.ports.waiting import EndWaiter
-from penstock.services.flows import FlowService, MemberView
+from penstock.services.flows.flows import FlowService
+from penstock.services.flows.members import FlowMemberService, MemberView, NodeView
 
 
 class FlowOperations:
-    def __init__(self, service: FlowService, waiting: EndWaiter, limits: Limits) -> None:
+    def __init__(
+        self,
+        service: FlowService,
+        members: FlowMemberService,
+        waiting: EndWaiter,
+        limits: Limits,
+    ) -> None:
         self._flows = service
+        self._members = members
         self._waiting = waiting
         self._limits = limits
 
@@ -48,6 +59,7 @@ class FlowOperations:
             flows.LIST: self.page,
             flows.GET: self.get,
             flows.MEMBERS: self.members,
+            flows.GRAPH: self.graph,
             flows.ADD: self.add,
             flows.CLOSE: self.close,
             flows.CANCEL: self.cancel,
@@ -66,7 +78,9 @@ class FlowOperations:
             if callback is not None:
                 planned += _planned(call, [callback], role)
         count = len(given.members)
-        created = self._flows.create(given.name, planned, is_open=given.is_open)
+        created = self._flows.create(
+            given.name, planned, is_open=given.is_open, created_by=given.created_by
+        )
         return created.map(
             lambda made: CreatedFlow(
                 flow=records.Flow.of(made.flow, call.instant), members=list(made.ids[:count])
@@ -92,6 +106,8 @@ class FlowOperations:
                 name=query.name,
                 outcome=outcome,
                 is_running=query.state is FlowState.RUNNING,
+                is_failing=query.is_failing,
+                created_by=query.created_by,
                 before=before,
                 limit=query.limit,
             )
@@ -122,16 +138,31 @@ class FlowOperations:
         return records.Flow.of(flow, call.instant)
 
     def members(self, call: Call[None, ListMembers]) -> Steps[records.FlowMembers]:
-        yield from self._allowed(call, Role.READ)
+        flow = yield from self._allowed(call, Role.READ)
         query = call.query
         [after_no] = from_cursor(query.cursor, 1) or (0,)
-        views = yield from self._flows.members(
-            call.path["flow"], state=query.state, after_no=after_no, limit=query.limit
-        )
+        if query.like is None:
+            views = yield from self._members.page(
+                flow.id, state=query.state, after_no=after_no, limit=query.limit
+            )
+        else:
+            views = yield from self._members.alike(
+                flow, query.like, state=query.state, after_no=after_no, limit=query.limit
+            )
         is_full = len(views) == query.limit
         return records.FlowMembers(
             members=[_member(view, call) for view in views],
             next=to_cursor(views[-1].member.message_no) if is_full else None,
+        )
+
+    def graph(self, call: Call[None, ShowGraph]) -> Steps[FlowGraph]:
+        flow = yield from self._allowed(call, Role.READ)
+        query = call.query
+        found = yield from self._members.graph(flow, fold=query.fold, limit=query.limit)
+        return FlowGraph(
+            flow=records.Flow.of(found.flow, call.instant),
+            nodes=[_node(one, call) for one in found.nodes],
+            is_cut=found.is_cut,
         )
 
     def close(self, call: Call[None, None]) -> Steps[records.Flow]:
@@ -194,9 +225,26 @@ def _after(given: Sequence[str | records.After]) -> Mapping[str, RunsOn]:
 
 
 def _member(view: MemberView, call: Call[Any, Any]) -> FlowMember:
+    run, instant = view.run, call.instant
+    ran: dict[str, Any] = {}
+    if run is not None:
+        times = (run.sent_at, run.due_at, run.first_leased_at, run.leased_at)
+        names = ("sent_at", "due_at", "first_leased_at", "leased_at")
+        ran = {name: instant(at) for name, at in zip(names, times, strict=True) if at is not None}
+        ran |= {"message_state": run.message_state, "attempts": run.attempts}
     return FlowMember.copy_of(
         view.member,
-        call.instant,
+        instant,
         queue=view.queue,
         after=tuple(records.After(parent, RunsOn(on)) for parent, on in view.parents),
+        created=view.created,
+        **ran,
+    )
+
+
+def _node(one: NodeView, call: Call[Any, Any]) -> FlowNode:
+    node = one.node
+    states = node.states if node.count > 1 else {}
+    return FlowNode(
+        member=_member(one.view, call), layer=node.layer, count=node.count, states=states
     )

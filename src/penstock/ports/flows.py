@@ -8,7 +8,8 @@ from typing import Protocol
 import msgspec
 
 from penstock.domain.flow.flow import Flow, FlowOutcome
-from penstock.domain.flow.member import Member, MemberState, RunsOn
+from penstock.domain.flow.folding import FlowEdge
+from penstock.domain.flow.member import Member, MemberRun, MemberState, RunsOn
 from penstock.domain.flow.plan import PlannedMember
 from penstock.domain.limits import Limits
 from penstock.domain.message.lifecycle import Content, Message
@@ -29,6 +30,8 @@ class FlowFilter(msgspec.Struct, frozen=True, kw_only=True):
     name: str | None = None
     outcome: FlowOutcome | None = None
     is_running: bool = False
+    is_failing: bool = False
+    created_by: str | None = None
     before: tuple[int, int] | None = None  # cursor: (created_at, flow_no) of the last one seen
     limit: int = 100
 
@@ -55,6 +58,7 @@ class FlowStore(Protocol):
         new: Sequence[NewMember],
         *,
         is_open: bool,
+        created_by: str | None = None,
         limits: Limits,
         now: int,
     ) -> Flow:
@@ -77,11 +81,27 @@ class FlowStore(Protocol):
     def members(
         self, flow_no: int, *, state: MemberState | None, after_no: int, limit: int
     ) -> list[Member]: ...
+    def members_of(self, message_nos: Sequence[int]) -> list[Member]:
+        """Members by number, in order."""
+        ...
+
     def member(self, flow: Flow, name_or_id: str) -> Member:
         """Raises MessageNotFound."""
         ...
 
     def parents(self, members: Sequence[Member]) -> list[ParentEdge]: ...
+    def edges(self, members: Sequence[Member]) -> list[FlowEdge]:
+        """The edges from the parents of members."""
+        ...
+
+    def runs(self, members: Sequence[Member]) -> dict[int, MemberRun]:
+        """What is stored of the messages of members, by number."""
+        ...
+
+    def created_by(self, members: Sequence[Member]) -> dict[str, list[str]]:
+        """The ids of the flows that the handlers of members created, by the id of the member."""
+        ...
+
     def unsent(self, message_id: str) -> BlockedMessage | None:
         """The member with this id, if it has not been sent."""
         ...

@@ -84,12 +84,17 @@ class HistoryService:
             endings = session.history.search(HistoryFilter(id=message_id, limit=100))
             attempts = session.history.attempts(message_id)
             live = session.messages.find(message_id)
+            unsent = None
             if not endings and not attempts and live is None:
-                raise MessageNotFound(message_id)
+                unsent = session.flows.unsent(message_id)
+                if unsent is None:
+                    raise MessageNotFound(message_id)
             content = session.history.content(endings[0]) if endings else None
             queue_nos = {attempt.queue_no for attempt in attempts}
             if live is not None:
                 queue_nos.add(live.queue_no)
+            if unsent is not None:  # a member of a flow that waits for others, or was not needed
+                queue_nos.add(unsent.message.queue_no)
             names = {ending.queue for ending in endings} | _names(session, queue_nos)
             return MessageHistory(endings, attempts, content, frozenset(names))
 

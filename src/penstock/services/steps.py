@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import msgspec
 
-from penstock.domain.errors import MessageNotFound, SignalNotFound, TooLarge
+from penstock.domain.errors import SignalNotFound, TooLarge
 from penstock.domain.limits import Limits
 from penstock.domain.message import step as steps
 from penstock.domain.message.draft import check_delay
-from penstock.domain.message.history import HistoryFilter
 from penstock.domain.message.lease import Lease, held_by
 from penstock.domain.message.step import SIGNAL_KEPT_MS, RecordedStep, Signal, Wait
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Work, read, write
+from penstock.services.message_views import view_of_id
 
 
 class StepPage(msgspec.Struct, frozen=True):
@@ -60,10 +60,11 @@ class StepService:
         """The steps of a message, live or from history; the work raises MessageNotFound."""
 
         def do(session: Session) -> StepPage:
-            message_no, queue = _place_of(session, message_id)
+            view = view_of_id(session, message_id)
+            message_no = view.message.message_no
             page = self._page(session, message_no, after_no, limit)
             waits = session.signals.waits_of(message_no)
-            return msgspec.structs.replace(page, queue=queue, waits=waits)
+            return msgspec.structs.replace(page, queue=view.queue, waits=waits)
 
         return read(self._store, do)
 
@@ -133,14 +134,3 @@ class StepService:
             max_bytes=self._limits.max_answer_bytes,
         )
         return StepPage(found, None if is_last else found[-1].step_no)
-
-
-def _place_of(session: Session, message_id: str) -> tuple[int, str]:
-    """The number of a message and the name of its queue."""
-    message = session.messages.find(message_id)
-    if message is not None:
-        return message.message_no, session.queues.get(message.queue_no).name
-    endings = session.history.search(HistoryFilter(id=message_id, limit=1))
-    if not endings:
-        raise MessageNotFound(message_id)
-    return endings[0].message_no, endings[0].queue

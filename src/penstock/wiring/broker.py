@@ -44,7 +44,8 @@ from penstock.services.circuits.details import CircuitDetails
 from penstock.services.circuits.job_routes import JobRoutes
 from penstock.services.directory import Directory
 from penstock.services.documents import DocumentService
-from penstock.services.flows import FlowService
+from penstock.services.flows.flows import FlowService
+from penstock.services.flows.members import FlowMemberService
 from penstock.services.history import FactService, HistoryService
 from penstock.services.messages import MessageService
 from penstock.services.notifications import NotificationService
@@ -113,6 +114,7 @@ class Broker:
         self.tables = open_tables(settings.insights_folder)
         self.sql = sql_of_server(settings)
         self.moves = MoveService(store, clock, dice)
+        self.flow_members = FlowMemberService(self.store)
         self.flows = FlowService(
             store, clock, dice, settings.limits, auto_create=settings.queues.auto_create
         )

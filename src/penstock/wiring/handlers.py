@@ -48,7 +48,7 @@ def handlers_of(broker: Broker, waiting: WaitingCounts | None = None) -> Handler
         AttemptLogOperations(b.attempt_logs, b.messages, b.directory, settings.limits),
         ResultOperations(b.results, b.waiting_results, settings.limits),
         MoveOperations(b.moves),
-        FlowOperations(b.flows, b.waiting_results, settings.limits),
+        FlowOperations(b.flows, b.flow_members, b.waiting_results, settings.limits),
         NotificationOperations(b.notifications, b.messages),
         TopicOperations(b.bus, b.queues, settings.limits, auto_create=settings.queues.auto_create),
         WorkerOperations(b.workers, b.task_leases, beat_ms=settings.workers.beat_ms),

@@ -102,6 +102,28 @@ def test_a_job_adds_members_to_its_flow_while_it_runs(
     assert app.flow_by_id(f.id).status() == f.status()
 
 
+def test_a_flow_that_a_job_creates_names_the_job(
+    app: Penstock, jobs: SimpleNamespace, driver: FlowDriver, queue: str, ran: list[Any]
+) -> None:
+    inner: list[str] = []
+
+    @app.job(queue=queue)
+    def start() -> None:
+        with app.flow("inner") as f:
+            f.add(jobs.fetch, 1)
+        inner.append(f.id)
+
+    with app.flow("outer") as f:
+        member = f.add(start)
+    driver.run_all()
+
+    assert ran == [("fetch", 1)]
+    assert app.flow_by_id(inner[0]).status().created_by == member.id
+    [listed] = f.members()
+    assert listed.created == tuple(inner)
+    assert f.status().created_by is None
+
+
 def test_a_job_outside_of_a_flow_has_none(
     app: Penstock, driver: FlowDriver, queue: str, ran: list[Any]
 ) -> None:

@@ -39,6 +39,32 @@ def test_flows_are_listed_and_shown(cli, made):
     assert [m["name"] for m in members] == ["fetch", "report", "clean"]
 
 
+def test_a_flow_is_shown_as_a_graph(cli, api: Api):
+    queue = api.make_queue()
+    loads = [{"queue": queue, "kind": "load", "body": {}} for _ in range(12)]
+    [ended] = [{"queue": queue, "name": "end", "kind": "merge", "body": {}}]
+    made = ok(api.call("POST", "/v1/flows", {"name": "import", "members": [*loads, ended]}))
+    flow, first = made["flow"]["id"], made["members"][0]
+
+    nodes = cli("flows", "graph", flow, "--json").record["nodes"]
+    assert [(n["member"]["kind"], n.get("count", 1)) for n in nodes] == [("load", 12), ("merge", 1)]
+    assert "12 released" in cli("flows", "graph", flow).out
+    assert len(cli("flows", "graph", flow, "--fold", "12", "--json").record["nodes"]) == 13
+    alike = cli("flows", "show", flow, "--like", first, "--state", "released", "--json").record
+    assert len(alike["members"]) == 12
+    assert cli("flows", "show", flow, "--like", "end", "--state", "done").out.count("merge") == 0
+
+
+def test_failing_flows_are_listed(cli, api: Api, made):
+    name = made["flow"]["name"]
+    assert cli("flows", "--name", name, "--failing", "--json").records == []
+    [message] = api.claim(made["queue"])
+    ok(api.call("POST", f"/v1/leases/{message['receipt']}/bury", {}))
+
+    [failing] = cli("flows", "--name", name, "--failing", "--json").records
+    assert failing["id"] == made["flow"]["id"]
+
+
 def test_a_failed_flow_is_redriven(cli, api: Api, made):
     flow_id = made["flow"]["id"]
     [message] = api.claim(made["queue"])

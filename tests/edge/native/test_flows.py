@@ -91,6 +91,15 @@ def test_the_graph_can_be_read(api: Api, queue: str) -> None:
     assert rest["next"] is None
 
 
+def test_a_member_that_waits_has_no_history_no_steps_and_no_log_yet(api: Api, queue: str) -> None:
+    made = create(api, queue, {"name": "a"}, {"name": "b", "after": ["a"]})
+    waiting = made["members"][1]
+
+    assert api.get(f"/v1/history/{waiting}") == {"endings": [], "attempts": []}
+    assert api.get(f"/v1/messages/{waiting}/steps")["steps"] == []
+    assert api.get(f"/v1/messages/{waiting}/logs")["lines"] == []
+
+
 def test_failed_members_are_redriven_with_those_cancelled_for_them(api: Api, queue: str) -> None:
     made = create(api, queue, {"name": "a"}, {"name": "b", "after": ["a"]})
     claim_and(api, queue, "bury", reason="broken")
@@ -227,6 +236,8 @@ def test_unknown_flows_and_queues(api: Api) -> None:
         ("members", {"members": []}),
     ):
         assert_refused(api.call("POST", f"{path}/{what}", body), 404, "flow_not_found")
+    for what in ("members", "members?like=a", "graph"):
+        assert_refused(api.call("GET", f"{path}/{what}"), 404, "flow_not_found")
     wanted = {"name": "f", "members": [{"queue": "nowhere", "body": 1}]}
     assert_refused(api.call("POST", "/v1/flows", wanted), 404, "queue_not_found")
 
@@ -242,8 +253,9 @@ def test_a_key_sees_flows_whose_queues_it_covers(let_in: LetIn) -> None:
     body = {"name": name, "members": [{"queue": other, "body": 1}]}
     assert_refused(mailer.call("POST", "/v1/flows", body), 403, "forbidden")
     assert flow(mailer, mine)["total"] == 1
-    refused = mailer.call("GET", f"/v1/flows/{mixed['flow']['id']}")
-    assert_refused(refused, 403, "forbidden")
+    for what in ("", "/members", "/graph"):
+        refused = mailer.call("GET", f"/v1/flows/{mixed['flow']['id']}{what}")
+        assert_refused(refused, 403, "forbidden")
     listed = mailer.get("/v1/flows", name=name)["flows"]
     assert [f["id"] for f in listed] == [mine["flow"]["id"]]
     refused = mailer.call("POST", f"/v1/flows/{mine['flow']['id']}/cancel", {})

@@ -6,6 +6,7 @@ from penstock.api.flows.records import (
     CancelFlow,
     CreatedFlow,
     Flow,
+    FlowGraph,
     FlowMembers,
     FlowPage,
     ListFlows,
@@ -14,12 +15,14 @@ from penstock.api.flows.records import (
     NewMembers,
     RedriveFlow,
     RedrivenFlow,
+    ShowGraph,
     WaitForFlow,
 )
 from penstock.api.operation import filtered, named
 from penstock.domain.access.api_key import Role
 from penstock.domain.errors import (
     InvalidRequest,
+    MessageNotFound,
     QueueNotFound,
     TooLarge,
     TooManyWaiting,
@@ -62,6 +65,14 @@ MEMBERS = named.get(
     "List the members of a flow, with callbacks, in the order they were added.",
     FlowMembers,
     query=ListMembers,
+    errors=(MessageNotFound,),
+)
+GRAPH = named.get(
+    "getFlowGraph",
+    "/v1/flows/{flow}/graph",
+    "Retrieve a flow as a graph; many members that are alike are one node.",
+    FlowGraph,
+    query=ShowGraph,
 )
 ADD = named.post(
     "addFlowMembers",

@@ -24,6 +24,7 @@ from penstock.api.operation import (
 )
 from penstock.domain.flow import flow as domain
 from penstock.domain.flow.member import MemberRole, MemberState, RunsOn
+from penstock.domain.message.lifecycle import State as MessageState
 
 MemberName = Annotated[str | None, about("A name that is unique in the flow.")]
 RunsOnOf = Annotated[
@@ -78,6 +79,10 @@ class NewFlow(RequestRecord, kw_only=True):
     is_open: Annotated[
         bool, about("True: it does not end before it is closed, as members may be added.")
     ] = False
+    created_by: Annotated[
+        str | None,
+        about("The id of the message whose handler creates it; the client library sets it."),
+    ] = None
 
 
 class NewMembers(RequestRecord):
@@ -96,6 +101,9 @@ class Flow(AnswerRecord, frozen=True, omit_defaults=True):
     skipped: Annotated[int, about("How many were not needed.")]
     ended_at: Annotated[Instant | None, about("When its last member ended.")] = None
     is_open: Annotated[bool, about("True while more members may be added.")] = False
+    created_by: Annotated[str | None, about("The id of the message whose handler created it.")] = (
+        None
+    )
 
     @classmethod
     def of(cls, flow: domain.Flow, instant: ToInstant) -> Self:
@@ -132,6 +140,41 @@ class FlowMember(AnswerRecord, frozen=True, omit_defaults=True):
     reason: EndReason = None
     ended_at: FinishedAt = None
     after: Annotated[tuple[After, ...], about("Its parents, by id.")] = ()
+    message_state: Annotated[
+        MessageState | None,
+        about("The state of its message while it is `released`: ready, waiting or leased."),
+    ] = None
+    sent_at: Annotated[Instant | None, about("When it entered its queue.")] = None
+    due_at: Annotated[Instant | None, about("When its message is due, while that is waiting.")] = (
+        None
+    )
+    first_leased_at: Annotated[Instant | None, about("When its first attempt began.")] = None
+    leased_at: Annotated[Instant | None, about("When its last attempt began.")] = None
+    attempts: Annotated[int, about("How many attempts have begun.")] = 0
+    created: Annotated[tuple[Id, ...], about("The flows that its handler created.")] = ()
+
+
+class FlowNode(AnswerRecord, frozen=True, omit_defaults=True):
+    """A member in the graph of its flow, or several members that are alike."""
+
+    member: Annotated[
+        FlowMember,
+        about(
+            "The member, or the first of those that are alike. `after` has its parents in the"
+            " graph: the ids of the members of other nodes."
+        ),
+    ]
+    layer: Annotated[int, about("The length of the longest path to it: 0 without parents.")]
+    count: Annotated[int, about("How many members it stands for.")] = 1
+    states: Annotated[
+        dict[MemberState, int], about("How many of them are in each state, if it is several.")
+    ] = msgspec.field(default_factory=dict)
+
+
+class FlowGraph(AnswerRecord, frozen=True):
+    flow: Annotated[Flow, about("The flow.")]
+    nodes: Annotated[list[FlowNode], about("Parents first, callbacks last.")]
+    is_cut: Annotated[bool, about("True: there are more nodes, behind those that are shown.")]
 
 
 class FlowMembers(AnswerRecord, frozen=True):
@@ -147,6 +190,12 @@ class FlowPage(AnswerRecord, frozen=True):
 class ListFlows(QueryRecord):
     name: Annotated[str | None, about("Only flows of this name.")] = None
     state: Annotated[FlowState | None, about("Only flows in this state.")] = None
+    is_failing: Annotated[
+        bool, about("Only flows with failed members that were not cancelled, running or ended.")
+    ] = False
+    created_by: Annotated[
+        str | None, about("Only flows that the handler of this message created.")
+    ] = None
     limit: Limit = 100
     cursor: Cursor = None
 
@@ -157,8 +206,28 @@ class WaitForFlow(QueryRecord):
 
 class ListMembers(QueryRecord):
     state: Annotated[MemberState | None, about("Only members in this state.")] = None
+    like: Annotated[
+        str | None,
+        about(
+            "Only members that are alike, as those of a node of the graph: the name or the id of"
+            " one of them."
+        ),
+    ] = None
     limit: Limit = 100
     cursor: Cursor = None
+
+
+class ShowGraph(QueryRecord):
+    fold: Annotated[
+        int,
+        msgspec.Meta(
+            description="More members than this that are alike become one node: of the same role,"
+            " queue and kind, with parents that are alike.",
+            ge=1,
+            le=1_000,
+        ),
+    ] = 10
+    limit: Limit = 1_000
 
 
 class CancelFlow(RequestRecord):

@@ -11,6 +11,7 @@ from penstock.api.flows.records import CreatedFlow, NewFlow, NewMember
 from penstock.client.flows.handle import FlowHandle, node_of, with_queues
 from penstock.client.flows.node import Node, member_record
 from penstock.client.flows.steps import Before, Steps
+from penstock.client.jobs.current import running_job_label
 from penstock.client.jobs.job import BoundJob, Enqueuing
 from penstock.domain.errors import InvalidRequest
 
@@ -143,10 +144,12 @@ class FlowBuilder(FlowHandle):
         for role, job in self._callbacks.items():
             draft, _ = job.draft(lambda _: False)
             callbacks[role] = member_record(job.resolved.queue, draft)
+        running = running_job_label()
         return NewFlow(
             name=self.name,
             members=[node.record() for node in self._nodes.values()],
             is_open=self._is_open,
+            created_by=None if running is None else running[0],
             **callbacks,
         )
 

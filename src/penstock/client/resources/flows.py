@@ -9,6 +9,7 @@ from penstock.api.flows.records import (
     CancelFlow,
     CreatedFlow,
     Flow,
+    FlowGraph,
     FlowMember,
     FlowPage,
     FlowState,
@@ -19,6 +20,7 @@ from penstock.api.flows.records import (
     NewMembers,
     RedriveFlow,
     RedrivenFlow,
+    ShowGraph,
     WaitForFlow,
 )
 from penstock.client.resources.resource import ResourceClient, items_of
@@ -45,23 +47,38 @@ class FlowClient(ResourceClient):
         *,
         name: str | None = None,
         state: FlowState | None = None,
+        is_failing: bool = False,
+        created_by: str | None = None,
         limit: int = 100,
         cursor: str | None = None,
     ) -> FlowPage:
         """Return a page of flows, newest first."""
-        query = ListFlows(name=name, state=state, limit=limit, cursor=cursor)
+        query = ListFlows(
+            name=name,
+            state=state,
+            is_failing=is_failing,
+            created_by=created_by,
+            limit=limit,
+            cursor=cursor,
+        )
         return self._request(flows.LIST, query=query)
 
-    def members(self, flow_id: str, *, state: MemberState | None = None) -> Members:
-        """Its members and callbacks, page by page."""
+    def members(
+        self, flow_id: str, *, state: MemberState | None = None, like: str | None = None
+    ) -> Members:
+        """Its members and callbacks, page by page; with `like` those that are alike."""
         return items_of(
             lambda cursor: self._request(
                 flows.MEMBERS,
-                query=ListMembers(state=state, limit=1_000, cursor=cursor),
+                query=ListMembers(state=state, like=like, limit=1_000, cursor=cursor),
                 flow=flow_id,
             ),
             lambda page: page.members,
         )
+
+    def graph(self, flow_id: str, *, fold: int = 10, limit: int = 1_000) -> FlowGraph:
+        """The flow as a graph; more than `fold` members that are alike are one node."""
+        return self._request(flows.GRAPH, query=ShowGraph(fold=fold, limit=limit), flow=flow_id)
 
     def close(self, flow_id: str) -> Flow:
         return self._request(flows.CLOSE, flow=flow_id)

@@ -33,6 +33,7 @@ class Flow(msgspec.Struct, frozen=True):
     failed: int = 0
     skipped: int = 0
     outcome: FlowOutcome | None = None
+    created_by: str | None = None  # the message whose handler created it
 
     @property
     def has_ended(self) -> bool:

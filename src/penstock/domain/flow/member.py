@@ -173,6 +173,18 @@ class Member(msgspec.Struct, frozen=True, gc=False):
         return replace(self, state=state, reason=None, ended_at=None)
 
 
+class MemberRun(msgspec.Struct, frozen=True, gc=False):
+    """The message of a member since it was released: in its queue, or when it had ended."""
+
+    message_no: int
+    message_state: State | None  # of its message, until that has ended
+    sent_at: int
+    due_at: int | None  # while its message waits
+    first_leased_at: int | None
+    leased_at: int | None
+    attempts: int
+
+
 def refused(member: Member, decision: MemberDecision, *, now: int) -> Member:
     """A blocked member that will not run."""
     if decision is MemberDecision.CANCEL:

@@ -59,6 +59,7 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
         "broker.flows": {
             "flows": "list flows and batches, newest first",
             "flows show": "show a flow with its members",
+            "flows graph": "show a flow as a graph, with members that are alike as one node",
             "flows cancel": "cancel all members that have not ended",
             "flows redrive": "run the members that failed again",
             "flows close": "let an open flow end when its members have ended",

@@ -14,15 +14,14 @@ from penstock.domain.flow.member import (
     NOT_SENT,
     Member,
     MemberState,
-    RunsOn,
 )
 from penstock.domain.limits import DAY, Limits
 from penstock.domain.message import lifecycle
 from penstock.domain.message.lifecycle import QUEUED, Content, Message, State
 from penstock.domain.queue.queue import Queue
-from penstock.ports.flows import BlockedMessage, FlowFilter, NewMember, ParentEdge
+from penstock.ports.flows import BlockedMessage, NewMember
 from penstock.store.database import Row
-from penstock.store.entities.entity import SqlEntity
+from penstock.store.entities.flow_lookups import LAST, FlowLookups
 from penstock.store.verbs.flow_creation import FlowCreation
 from penstock.store.verbs.flow_endings import FlowEndings
 from penstock.store.verbs.flow_releases import FlowReleases
@@ -34,11 +33,10 @@ from penstock.store.verbs.sends import Sends
 from penstock.store.verbs.transaction_state import TransactionState, json_list, message_of
 from penstock.store.verbs.transfers import Transfers
 
-_LAST = 2**62
 _STATES = {MemberState.BLOCKED: State.WAITING, MemberState.DONE: State.DONE}
 
 
-class SqlFlows(SqlEntity):
+class SqlFlows(FlowLookups):
     def __init__(
         self,
         transaction: TransactionState,
@@ -64,11 +62,13 @@ class SqlFlows(SqlEntity):
         new: Sequence[NewMember],
         *,
         is_open: bool,
+        created_by: str | None = None,
         limits: Limits,
         now: int,
     ) -> Flow:
         self._creation.lock(new, now=now)
-        params = {"id": flow_id, "name": name, "queues": "[]", "now": now, "is_open": int(is_open)}
+        params: dict[str, Any] = {"id": flow_id, "name": name, "queues": "[]", "now": now}
+        params |= {"is_open": int(is_open), "created_by": created_by}
         [row] = self._db.rows("flows.add", params)
         return self._creation.add(flow_of(row), new, limits=limits, now=now, is_new=True)
 
@@ -78,56 +78,12 @@ class SqlFlows(SqlEntity):
 
     # --- look up ---
 
-    def find(self, flow_id: str) -> Flow:
-        rows = self._db.rows("flows.by_id", {"id": flow_id})
-        if not rows:
-            raise FlowNotFound(flow_id)
-        return flow_of(rows[0])
-
-    def id_of_message(self, message_id: str) -> str | None:
-        rows = self._db.rows("flows.id_of_message", {"id": message_id})
-        return rows[0][0] if rows else None
-
-    def page(self, wanted: FlowFilter) -> list[Flow]:
-        before_at, before_no = wanted.before or (_LAST, _LAST)
-        params: dict[str, Any] = {
-            "before_at": before_at,
-            "before_no": before_no,
-            "limit": wanted.limit,
-        }
-        conditions = []
-        if wanted.name is not None:
-            conditions.append("where_name")
-            params["name"] = wanted.name
-        if wanted.is_running:
-            conditions.append("where_running")
-        if wanted.outcome is not None:
-            conditions.append("where_outcome")
-            params["outcome"] = wanted.outcome.value
-        text = "\n   ".join(self._db.text(f"flows.{name}") for name in conditions)
-        return list(map(flow_of, self._db.rows("flows.page", params, conditions=text)))
-
-    def members(
-        self, flow_no: int, *, state: MemberState | None, after_no: int, limit: int
-    ) -> list[Member]:
-        params: dict[str, Any] = {"flow_no": flow_no, "after_no": after_no, "limit": limit}
-        name = "flows.page_of_members"
-        if state is not None:
-            name = "flows.page_in_state"
-            params["state"] = state.value
-        return list(map(member_of, self._db.rows(name, params)))
-
     def member(self, flow: Flow, name_or_id: str) -> Member:
         [no] = self._creation.numbers_of(flow, [name_or_id]).values() or [None]
         if no is None:
             raise MessageNotFound(name_or_id)
         [row] = self._db.rows("flows.members", {"message_nos": json_list([no])})
         return member_of(row)
-
-    def parents(self, members: Sequence[Member]) -> list[ParentEdge]:
-        params = {"child_nos": json_list([m.message_no for m in members])}
-        rows = self._db.rows("flows.parents_of", params)
-        return [ParentEdge(child, parent, RunsOn(on)) for child, parent, on in rows]
 
     def unsent(self, message_id: str) -> BlockedMessage | None:
         rows = self._db.rows("flows.member_of_id", {"id": message_id})
@@ -180,7 +136,7 @@ class SqlFlows(SqlEntity):
             self._transaction.partitions.ensure(now // DAY)
         [flow] = self._endings.lock([flow_no]).values()
         step = FlowStep(self._transaction, self._releases, {flow_no: flow}, now=now)
-        members = self.members(flow_no, state=MemberState.CANCELLED, after_no=0, limit=_LAST)
+        members = self.members(flow_no, state=MemberState.CANCELLED, after_no=0, limit=LAST)
         again = [m for m in members if m.reason in NOT_SENT and not m.is_callback]
         if message_nos is not None:
             again = [m for m in again if m.message_no in message_nos]

@@ -192,6 +192,7 @@ CREATE TABLE flow (
   failed integer NOT NULL,
   skipped integer NOT NULL,
   outcome text COLLATE "C",
+  created_by text COLLATE "C",
   PRIMARY KEY (flow_no),
   CHECK ((total = (((remaining + done) + failed) + skipped))),
   CHECK (((outcome IS NULL) = (ended_at IS NULL))),
@@ -205,11 +206,17 @@ CREATE TABLE flow (
   CHECK ((skipped >= 0))
 );
 
+CREATE INDEX flow_by_creator ON flow (created_by) WHERE (created_by IS NOT NULL);
+
 CREATE INDEX flow_by_end ON flow (ended_at) WHERE (ended_at IS NOT NULL);
 
 CREATE INDEX flow_by_name ON flow (name, created_at, flow_no);
 
+CREATE INDEX flow_by_outcome ON flow (outcome, created_at, flow_no);
+
 CREATE INDEX flow_by_time ON flow (created_at, flow_no);
+
+CREATE INDEX flow_failing ON flow (created_at, flow_no) WHERE ((failed > 0) AND (is_cancelled = 0));
 
 CREATE TABLE flow_edge (
   parent_no bigint NOT NULL,

@@ -159,17 +159,25 @@ CREATE TABLE flow (
   done         INTEGER NOT NULL CHECK (done >= 0),
   failed       INTEGER NOT NULL CHECK (failed >= 0),
   skipped      INTEGER NOT NULL CHECK (skipped >= 0),
-  outcome      TEXT    CHECK (outcome IN ('done', 'failed', 'cancelled')),
+  outcome      TEXT    CHECK (outcome IN ('done', 'failed', 'cancelled')), created_by TEXT,
   CHECK (total = remaining + done + failed + skipped),
   CHECK ((outcome IS NULL) = (ended_at IS NULL))
 );
+
+CREATE INDEX flow_by_creator ON flow (created_by)
+ WHERE created_by IS NOT NULL;
 
 CREATE INDEX flow_by_end ON flow (ended_at)
  WHERE ended_at IS NOT NULL;
 
 CREATE INDEX flow_by_name ON flow (name, created_at, flow_no);
 
+CREATE INDEX flow_by_outcome ON flow (outcome, created_at, flow_no);
+
 CREATE INDEX flow_by_time ON flow (created_at, flow_no);
+
+CREATE INDEX flow_failing ON flow (created_at, flow_no)
+ WHERE failed > 0 AND is_cancelled = 0;
 
 CREATE TABLE flow_edge (
   parent_no INTEGER NOT NULL,

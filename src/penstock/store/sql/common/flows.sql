@@ -1,8 +1,9 @@
 -- name: add
 -- A new flow without members.
 INSERT INTO flow (
-  id, name, queues, created_at, is_open, is_cancelled, total, remaining, done, failed, skipped)
-VALUES (:id, :name, :queues, :now, :is_open, 0, 0, 0, 0, 0, 0)
+  id, name, queues, created_at, is_open, is_cancelled, total, remaining, done, failed, skipped,
+  created_by)
+VALUES (:id, :name, :queues, :now, :is_open, 0, 0, 0, 0, 0, 0, :created_by)
 RETURNING {flow_columns};
 
 -- name: lock
@@ -53,6 +54,15 @@ AND name = :name
 -- name: where_running
 -- A condition of page.
 AND outcome IS NULL
+
+-- name: where_failing
+-- A condition of page: it has an index of its own.
+AND failed > 0
+   AND is_cancelled = 0
+
+-- name: where_created_by
+-- A condition of page.
+AND created_by = :created_by
 
 -- name: where_outcome
 -- A condition of page.
@@ -219,6 +229,34 @@ SELECT e.child_no, p.id, e.runs_on
     ON p.message_no = e.parent_no
  WHERE e.child_no IN {list:child_nos}
  ORDER BY e.child_no, e.parent_no;
+
+-- name: edges_to
+-- The edges to members, for a graph of them.
+SELECT child_no, parent_no, runs_on
+  FROM flow_edge
+ WHERE child_no IN {list:child_nos}
+ ORDER BY child_no, parent_no;
+
+-- name: live_runs
+-- The messages of members that are in a queue; dead ones have ended for their flow.
+SELECT message_no, CASE WHEN state <> 'dead' AND dead_from IS NULL THEN state END, sent_at,
+       CASE WHEN state = 'waiting' THEN due_at END, first_leased_at, leased_at, attempts
+  FROM message
+ WHERE message_no IN {list:message_nos};
+
+-- name: ended_runs
+-- The endings of members on one day, the last of each last.
+SELECT message_no, NULL, sent_at, NULL, first_leased_at, leased_at, attempts
+  FROM history_{day}
+ WHERE id IN (SELECT value FROM json_each(:ids))
+ ORDER BY history_no;
+
+-- name: of_creators
+-- The flows that the handlers of messages created.
+SELECT created_by, id
+  FROM flow
+ WHERE created_by IN (SELECT value FROM json_each(:ids))
+ ORDER BY created_at, flow_no;
 
 -- name: want_results
 -- Keep the results of these members: others take them as inputs.

@@ -35,3 +35,17 @@ SELECT message_no, result
  WHERE id = ANY (ARRAY(SELECT json_array_elements_text(CAST(:ids AS json))))
    AND outcome = 'done'
    AND result IS NOT NULL;
+
+-- name: ended_runs
+-- As in common/, with PostgreSQL's JSON.
+SELECT message_no, NULL, sent_at, NULL, first_leased_at, leased_at, attempts
+  FROM history_{day}
+ WHERE id = ANY (ARRAY(SELECT json_array_elements_text(CAST(:ids AS json))))
+ ORDER BY history_no;
+
+-- name: of_creators
+-- As in common/, with PostgreSQL's JSON.
+SELECT created_by, id
+  FROM flow
+ WHERE created_by = ANY (ARRAY(SELECT json_array_elements_text(CAST(:ids AS json))))
+ ORDER BY created_at, flow_no;

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
-from penstock.domain.errors import QueueExists, WrongState
+from penstock.domain.errors import InvalidRequest, QueueExists, WrongState
 from penstock.domain.flow import plan
 from penstock.domain.flow.flow import Flow, FlowOutcome
-from penstock.domain.flow.member import NOT_SENT, Member, MemberState
+from penstock.domain.flow.member import NOT_SENT, MemberState
 from penstock.domain.flow.plan import PlannedMember
 from penstock.domain.limits import Limits
-from penstock.domain.message.draft import ID_DIGITS, send, uuid7
+from penstock.domain.message.draft import ID_DIGITS, is_label, send, uuid7
 from penstock.domain.queue.queue import Queue, QueueSettings, check_name
 from penstock.domain.text import sanitize
 from penstock.ports.clock import Clock, Dice
@@ -21,12 +21,6 @@ from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Steps, Work, read, write
 
 CHUNK = 200  # messages per transaction when a flow is cancelled or redriven
-
-
-class MemberView(msgspec.Struct, frozen=True):
-    member: Member
-    queue: str
-    parents: tuple[tuple[str, str], ...]  # the id of each, and when the member may run
 
 
 class CreatedFlow(msgspec.Struct, frozen=True):
@@ -45,16 +39,29 @@ class FlowService:
         self._auto_create = auto_create
 
     def create(
-        self, name: str, members: Sequence[PlannedMember], *, is_open: bool
+        self,
+        name: str,
+        members: Sequence[PlannedMember],
+        *,
+        is_open: bool,
+        created_by: str | None = None,
     ) -> Work[CreatedFlow]:
         """Raises InvalidRequest, TooLarge, QueueNotFound or QueueFull: then nothing is stored."""
         plan.check_name(name, self._limits)
+        if created_by is not None and not is_label(created_by, self._limits):
+            raise InvalidRequest("created_by is not the id of a message")
         now = self._clock.now()
         flow_id = self._new_id(now)
 
         def store(session: Session, new: Sequence[NewMember]) -> Flow:
             return session.flows.create(
-                flow_id, name, new, is_open=is_open, limits=self._limits, now=now
+                flow_id,
+                name,
+                new,
+                is_open=is_open,
+                created_by=created_by,
+                limits=self._limits,
+                now=now,
             )
 
         return self._store_members(members, store, now)
@@ -73,16 +80,6 @@ class FlowService:
 
     def page(self, wanted: FlowFilter) -> Work[list[Flow]]:
         return read(self._store, lambda s: s.flows.page(wanted))
-
-    def members(
-        self, flow_id: str, *, state: MemberState | None, after_no: int, limit: int
-    ) -> Work[list[MemberView]]:
-        def do(session: Session) -> list[MemberView]:
-            flow = session.flows.find(flow_id)
-            found = session.flows.members(flow.flow_no, state=state, after_no=after_no, limit=limit)
-            return _views(session, found)
-
-        return read(self._store, do)
 
     def close(self, flow_id: str) -> Work[Flow]:
         now = self._clock.now()
@@ -172,16 +169,3 @@ def _redrive(
     flow_no: int, after_no: int, limit: int, now: int
 ) -> Callable[[Session], tuple[int, int]]:
     return lambda s: s.flows.redrive_some(flow_no, after_no=after_no, limit=limit, now=now)
-
-
-def _views(session: Session, members: Sequence[Member]) -> list[MemberView]:
-    names: Mapping[int, str] = {
-        q.queue_no: q.name for q in session.queues.by_numbers(list({m.queue_no for m in members}))
-    }
-    parents: dict[int, list[tuple[str, str]]] = {}
-    for edge in session.flows.parents(members) if members else ():
-        parents.setdefault(edge.child_no, []).append((edge.parent_id, edge.runs_on.value))
-    return [
-        MemberView(m, names.get(m.queue_no, ""), tuple(parents.get(m.message_no, ())))
-        for m in members
-    ]

@@ -1,0 +1,1 @@
+"""Flows: what callers do with them, and how operators see them."""
