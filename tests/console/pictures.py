@@ -43,6 +43,8 @@ SHOTS = (
     Shot("queue", "/console/queues/thumbnails", scheme="dark"),
     Shot("messages", "/console/messages?queue=mail&kind=welcome", dialog="Cancel"),
     Shot("message", "/console/messages/{message}"),
+    Shot("flow", "/console/flows/{flow}", height=1100),
+    Shot("flow-phone", "/console/flows/{flow}", scheme="dark", width=390, height=1200),
     Shot("circuit", "/console/circuits/{circuit}"),
     Shot("insights", "/console/insights", scheme="dark", height=1150),
     Shot("phone", "/console/workers", width=360, height=720),

@@ -12,6 +12,7 @@ from penstock.domain.scaling.fleet_status import DECISION, NewFact
 from penstock.domain.scaling.recommendation import Profile
 from penstock.services.circuits.permits import PermitRequest
 from tests.clocks import ManualClock
+from tests.console.flows import FlowStory
 from tests.console.story_tables import storage, write_answers
 from tests.edge.api import Api, ok
 from tests.edge.duties import sample
@@ -52,6 +53,7 @@ class Story:
             **self._insights(),
             **self._fleets(),
             "worker": self._workers(),
+            **self._flows(),
         }
 
     def second(self) -> None:
@@ -170,6 +172,12 @@ class Story:
             ok(self._api.call("PUT", f"/v1/recurring/{name}", wanted))
         ok(self._api.call("POST", "/v1/recurring/hourly-export/run"))
         return {"schedule": "nightly-report"}
+
+    def _flows(self) -> dict[str, str]:
+        for name in ("imports", "prices"):
+            ok(self._api.call("PUT", f"/v1/queues/{name}", {"max_attempts": 1}))
+        FlowStory(self._api, self._clock, "prices").batch()
+        return {"flow": FlowStory(self._api, self._clock, "imports").nightly()["flow"]}
 
     def _fleets(self) -> dict[str, str]:
         scaling = self._server.broker.scaling

@@ -8,6 +8,7 @@ import pytest
 
 from tests.console.conftest import OpenConsole
 from tests.console.driver import Console, expect
+from tests.console.flows import create
 from tests.edge.api import Api
 from tests.edge.live import LiveServer
 
@@ -18,6 +19,9 @@ PAGES = {
     "settings": "/console/queues/{queue}/settings",
     "messages": "/console/messages?queue={queue}",
     "history": "/console/history?queue={queue}",
+    "flows": "/console/flows",
+    "flow": "/console/flows/{flow}",
+    "members": "/console/flows/{flow}/members",
     "workers": "/console/workers",
     "circuits": "/console/circuits",
     "recurring": "/console/recurring",
@@ -70,21 +74,27 @@ CONTRAST = """
 
 
 @pytest.fixture
-def filled(api: Api) -> str:
+def filled(api: Api) -> dict[str, str]:
     name = api.make_queue("a-queue-with-quite-a-long-name.that.goes.on", labels={"team": "x" * 60})
     api.send(name)
     api.die(name)
+    flow = create(api, name, [{"name": "first"}, {"name": "m" * 60, "after": ["first"]}])
     api.call("POST", f"/v1/queues/{name}/pause")
-    return name
+    return {"queue": name, "flow": flow["flow"]["id"]}
 
 
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (360, "light"), (1280, "dark")])
 def test_a_page_fits_the_screen_and_is_legible(
-    server: LiveServer, open_console: OpenConsole, filled: str, page: str, width: int, scheme: str
+    server: LiveServer,
+    open_console: OpenConsole,
+    filled: dict[str, str],
+    page: str,
+    width: int,
+    scheme: str,
 ) -> None:
     console = open_console(server.url, width=width, scheme=scheme)
-    console.open(PAGES[page].format(queue=filled))
+    console.open(PAGES[page].format(**filled))
     console.page.wait_for_load_state("load")
 
     console.shoot(f"{page}-{width}-{scheme}")
@@ -94,10 +104,10 @@ def test_a_page_fits_the_screen_and_is_legible(
 
 
 def test_a_dialog_fits_on_a_phone(
-    server: LiveServer, open_console: OpenConsole, filled: str
+    server: LiveServer, open_console: OpenConsole, filled: dict[str, str]
 ) -> None:
     console = open_console(server.url, width=360, height=640)
-    console.open(f"/console/queues/{filled}")
+    console.open(f"/console/queues/{filled['queue']}")
 
     box = console.ask("Redrive").box.bounding_box()
 
@@ -152,9 +162,9 @@ def test_the_side_bar_opens_and_closes_on_a_phone(
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_has_landmarks_one_heading_and_labelled_controls(
-    console: Console, filled: str, page: str
+    console: Console, filled: dict[str, str], page: str
 ) -> None:
-    console.open(PAGES[page].format(queue=filled))
+    console.open(PAGES[page].format(**filled))
 
     assert console.heading.count() == 1
     assert console.page.get_by_role("main").count() == 1

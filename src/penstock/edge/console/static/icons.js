@@ -8,6 +8,7 @@ const PATHS = {
   messages: "M3 5h14v10H3zM3 6l7 5 7-5",
   history: "M10 4a6 6 0 1 1-6 6M4 4v4h4M10 7v3l2 2",
   workers: "M10 10a3 3 0 1 0 0-6 3 3 0 0 0 0 6M4 17c0-3 3-5 6-5s6 2 6 5",
+  flows: "M7 3h6v4H7zM2 13h6v4H2zM12 13h6v4h-6zM10 7v3M5 13v-3h10v3",
   routes: "M4 4v6a3 3 0 0 0 3 3h9M13 10l3 3-3 3M4 16v1",
   recurring: "M4 10a6 6 0 0 1 10-4l2 2M16 4v4h-4M16 10a6 6 0 0 1-10 4l-2-2M4 16v-4h4",
   scaling: "M3 17h14M5 17v-4M9 17V9M13 17V6M17 17V3",

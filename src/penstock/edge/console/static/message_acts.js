@@ -75,8 +75,15 @@ const OF_STATE = {
   leased: ["buryRunning", "cancelRunning"],
 };
 
+/** Whether it is a member of a flow that waits for others, or was never sent. */
+export function isUnsent(message) {
+  const isQueued = Boolean(message.due_at) || message.state === "leased" || message.state === "dead";
+  return Boolean(message.flow_id) && !isQueued && !message.finished_at;
+}
+
 /** The acts that the state of a message allows. */
 export function actsOn(message) {
+  if (isUnsent(message)) return message.state === "waiting" ? [ACTS.complete, ACTS.cancel] : [];
   if (message.finished_at) return []; // it left its queue; only its history is shown
   const names = [...(OF_STATE[message.state] ?? [])];
   const isDeadLetter = message.dead_from && message.state !== "dead" && message.state !== "leased";

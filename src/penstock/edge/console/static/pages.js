@@ -3,6 +3,8 @@
 import { keys, settings } from "./pages/administration.js";
 import { aweqPages } from "./pages/aweq.js";
 import { circuit, circuits } from "./pages/circuits.js";
+import { flow, flowMembers } from "./pages/flow.js";
+import { flows } from "./pages/flows.js";
 import { history } from "./pages/history.js";
 import { answerPage, insight, insights } from "./pages/insights.js";
 import { login } from "./pages/login.js";
@@ -19,12 +21,12 @@ import { worker, workers } from "./pages/workers.js";
 
 export const groups = [
   { label: "", pages: [overview, queues, messages, history] },
-  { label: "Work", pages: [workers, circuits, recurring, scaling] },
+  { label: "Work", pages: [flows, workers, circuits, recurring, scaling] },
   { label: "Server", pages: [insights, sql, keys, settings] },
   { label: "AweQ", pages: aweqPages },
 ];
 
 // A page that is not in the side bar names its parent with `under`.
-const inside = [queue, queueSettings, message, worker, circuit, schedule, fleet, answerPage, insight, login];
+const inside = [queue, queueSettings, message, flow, flowMembers, worker, circuit, schedule, fleet, answerPage, insight, login];
 
 export const pages = [...groups.flatMap((group) => group.pages), ...inside];

@@ -2,6 +2,7 @@
 
 import { h } from "./dom.js";
 import { about, instant } from "./format.js";
+import { isUnsent } from "./message_acts.js";
 import { badge, when } from "./parts.js";
 
 const TONES = {
@@ -19,14 +20,14 @@ const WORDS = { expired: "lease expired", timed_out: "timed out" };
 
 export function timeline(message, { endings, attempts }) {
   const steps = [
-    step(message.sent_at, "sent", "info", null),
+    step(message.sent_at, isUnsent(message) ? "planned" : "sent", "info", null),
     ...attempts.map(ofAttempt),
     ...endings.map((ending) => ofEnding(ending, attempts)),
     message.state === "leased" && step(message.leased_at ?? message.sent_at, "leased", "warn", by(message.leased_by)),
   ].filter(Boolean);
   // Equal instants keep their order: attempts before endings.
   steps.sort((one, other) => one.at - other.at);
-  if (message.state === "waiting") steps.push(step(message.due_at, "due", "info", "It waits until then."));
+  if (message.state === "waiting" && message.due_at) steps.push(step(message.due_at, "due", "info", "It waits until then."));
   return h("ol", { class: "timeline" }, steps.map(({ element }) => element));
 }
 

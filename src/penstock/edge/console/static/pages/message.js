@@ -5,10 +5,13 @@ import { actionButton } from "../action.js";
 import { bodyBlock } from "../bodies.js";
 import { h, replace } from "../dom.js";
 import { about, count, duration, instant, size } from "../format.js";
+import { flowLink } from "../flow_parts.js";
 import { logCard } from "../message_log.js";
-import { actionOnOne, actsOn } from "../message_acts.js";
+import { actionOnOne, actsOn, isUnsent } from "../message_acts.js";
 import { badge, card, facts, notice, pageHead, stateBadge, when } from "../parts.js";
 import { timeline } from "../timeline.js";
+
+const MAX_FLOWS = 10; // that its handler created
 
 export const message = {
   path: "/console/messages/{id}",
@@ -17,11 +20,13 @@ export const message = {
 
   async show(view) {
     const id = part(view.params.id);
-    const [found, past, durable] = await Promise.all([
+    const [found, past, durable, created] = await Promise.all([
       get(`/v1/messages/${id}`, {}, { signal: view.signal }),
       get(`/v1/history/${id}`, {}, { signal: view.signal }),
       get(`/v1/messages/${id}/steps`, { limit: 1000 }, { signal: view.signal }),
+      get("/v1/flows", { created_by: view.params.id, limit: MAX_FLOWS }, { signal: view.signal }),
     ]);
+    const ownFlow = await flowOf(view, found);
     const acts = actsOn(found).map((act) => actionButton(actionOnOne(found, act, () => view.again())));
     const hasAttributes = Object.keys(found.attributes ?? {}).length > 0;
     replace(
@@ -39,11 +44,11 @@ export const message = {
           href: `/console/messages?queue=${part(found.queue)}${inLine(found) ? `&state=${found.state}` : ""}`,
         },
       }),
-      why(found),
+      why(found, ownFlow),
       h(
         "div",
         { class: "grid" },
-        card("Message", facts(about_(found))),
+        card("Message", facts(about_(found, ownFlow, created.flows))),
         card("What happened", timeline(found, past)),
       ),
       card(
@@ -59,6 +64,17 @@ export const message = {
     );
   },
 };
+
+/** The flow that it is a member of; only its id, if the key does not cover all queues of the flow. */
+async function flowOf(view, found) {
+  if (!found.flow_id) return null;
+  try {
+    return await get(`/v1/flows/${part(found.flow_id)}`, {}, { signal: view.signal });
+  } catch (error) {
+    if (error.status !== 403) throw error;
+    return { id: found.flow_id, name: found.flow_id };
+  }
+}
 
 function stepsOf({ steps, waits, next }) {
   if (!steps.length && !waits.length) return null;
@@ -76,7 +92,12 @@ function inLine(found) {
   return !found.finished_at && ["ready", "waiting", "leased", "dead"].includes(found.state);
 }
 
-function why(found) {
+function why(found, ownFlow) {
+  if (isUnsent(found) && found.state === "waiting") {
+    const many = found.waits_for ?? 0;
+    const wanted = many === 1 ? "1 other member" : many ? `${count(many)} other members` : "the end";
+    return notice([`It is not in its queue yet: it waits for ${wanted} of `, flowLink(ownFlow), "."]);
+  }
   const text = found.state === "dead" || found.state === "cancelled" ? found.reason : null;
   if (found.state === "leased") {
     return notice("A worker has leased it. Bury and Cancel end the lease; other changes are possible only when the lease has ended.", "warn");
@@ -84,7 +105,7 @@ function why(found) {
   return text ? notice(`${found.state === "dead" ? "It died" : "It was cancelled"}: ${text}`, "bad") : null;
 }
 
-function about_(found) {
+function about_(found, ownFlow, created) {
   const given = (name, value) => (value === undefined || value === null || value === "" ? null : [name, value]);
   const isWorker = /^[0-9a-f-]{36}$/.test(found.leased_by ?? "");
   const holder = isWorker
@@ -92,8 +113,10 @@ function about_(found) {
     : found.leased_by;
   return [
     ["Queue", h("a", { href: `/console/queues/${part(found.queue)}` }, found.queue)],
+    ownFlow && ["Member of the flow", flowLink(ownFlow)],
+    created.length > 0 && ["Flows that it created", created.map((flow) => [flowLink(flow), " "])],
     given("Died in", found.dead_from),
-    ["Sent", when(found.sent_at)],
+    [isUnsent(found) ? "Planned" : "Sent", when(found.sent_at)],
     found.due_at && found.state !== "dead" && [found.state === "waiting" ? "Due" : "Due since", when(found.due_at)],
     found.leased_until && ["Lease expires", when(found.leased_until)],
     found.deadline_at && ["Times out", when(found.deadline_at)],
@@ -113,6 +136,6 @@ function about_(found) {
     given("Size", found.size ? size(found.size) : null),
     found.first_leased_at && ["Waited for its first claim", about(Math.max(0, Date.parse(found.first_leased_at) - Date.parse(found.sent_at)))],
     found.finished_at && ["Total time", about(Math.max(0, Date.parse(found.finished_at) - Date.parse(found.sent_at)))],
-    ["Sent at", instant(found.sent_at)],
+    [isUnsent(found) ? "Planned at" : "Sent at", instant(found.sent_at)],
   ].filter(Boolean);
 }

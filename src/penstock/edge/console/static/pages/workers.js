@@ -5,6 +5,7 @@ import { actionButton } from "../action.js";
 import { h, replace } from "../dom.js";
 import { count } from "../format.js";
 import { badge, card, facts, notice, pageHead, when } from "../parts.js";
+import { repeatedly } from "../repeat.js";
 import { changed } from "../router.js";
 import { makeTable, pager } from "../table.js";
 import { withCode } from "../values.js";
@@ -48,7 +49,7 @@ export const workers = {
         next: answer.next && changed(view.query, { cursor: answer.next }),
       }),
     );
-    repeatedly(view, async () => table.update((await ask()).workers));
+    repeatedly(view, async () => table.update((await ask()).workers), LOOK_EVERY_MS);
   },
 };
 
@@ -88,17 +89,9 @@ export const worker = {
       ),
       card("Current work", held.element),
     );
-    repeatedly(view, async () => held.update((await ask()).leases ?? []));
+    repeatedly(view, async () => held.update((await ask()).leases ?? []), LOOK_EVERY_MS);
   },
 };
-
-/** Poll while the page is visible. */
-function repeatedly(view, look) {
-  const timer = setInterval(() => {
-    if (!document.hidden) look().catch(() => {}); // the next poll retries
-  }, LOOK_EVERY_MS);
-  view.onLeave(() => clearInterval(timer));
-}
 
 function stateOf(found) {
   return badge(found.state, TONES[found.state] ?? "");
