@@ -21,7 +21,7 @@ class FlowStory:
         """The ids of its members, by name; `flow` is that of the flow."""
         sources = ("shop", "warehouse", "crm")
         loads = [f"load-{n:02}" for n in range(24)]
-        members = [
+        members: list[dict[str, Any]] = [
             *({"name": f"fetch {source}", "kind": "fetch"} for source in sources),
             {"name": "clean", "kind": "clean", "after": [f"fetch {s}" for s in sources[:2]]},
             {"name": "match", "kind": "match", "after": ["fetch crm", "clean"]},

@@ -162,7 +162,8 @@ def test_a_node_shows_its_times_and_leads_to_its_message_and_back(
 def test_a_member_is_redriven_from_its_node(
     console: Console, api: Api, story: FlowStory, queue: str
 ) -> None:
-    members = [{"name": "a"}, {"name": "b"}, {"name": "c", "after": ["a", "b"]}]
+    members: list[dict[str, Any]] = [{"name": "a"}, {"name": "b"}]
+    members.append({"name": "c", "after": ["a", "b"]})
     made = create(api, queue, members)
     story.finish(act="bury")
     story.finish(act="bury")
@@ -352,7 +353,8 @@ def test_flows_that_jobs_created_are_linked_both_ways(
 def test_hostile_flows_are_shown_as_text_and_fit_a_phone(
     open_console: OpenConsole, server: LiveServer, api: Api, queue: str, width: int
 ) -> None:
-    members = [{"name": HOSTILE, "kind": HOSTILE}, {"name": "x" * 200, "after": [HOSTILE]}]
+    members: list[dict[str, Any]] = [{"name": HOSTILE, "kind": HOSTILE}]
+    members.append({"name": "x" * 200, "after": [HOSTILE]})
     made = create(api, queue, members, name=HOSTILE)
     flow = made["flow"]["id"]
     phone = open_console(server.url, width=width, scheme="dark")
