@@ -9,12 +9,19 @@ import { Router } from "./router.js";
 import { isIn, loadSession } from "./session.js";
 import { makeShell } from "./shell.js";
 
+const RETRY_MS = 2_000; // of a page that could not be loaded because the server did not answer
+
 const missing = {
   title: "Not found",
   isOpen: true,
   show: (view) =>
     replace(view.root, trouble({ status: 404, message: "No page exists at this address." })),
 };
+
+/** Whether the same request may succeed later. */
+function isTemporary(error) {
+  return error.status === 0 || error.status === 503;
+}
 
 async function start() {
   try {
@@ -38,7 +45,10 @@ async function start() {
       return mayShow;
     },
     onError(error, view) {
-      replace(view.root, trouble(error));
+      replace(view.root, trouble(error, () => view.again()));
+      if (!isTemporary(error)) return;
+      const timer = setTimeout(() => view.again(), RETRY_MS);
+      view.onLeave(() => clearTimeout(timer));
     },
   });
   const toLogin = () => {

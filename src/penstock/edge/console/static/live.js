@@ -8,6 +8,7 @@ const AGAIN_MS = [500, 1_000, 2_000, 5_000, 10_000];
 const listeners = new Set();
 const watchers = new Set();
 let state = "off";
+let heardAt = null; // ms; when the server last answered
 let running = null; // the AbortController of the open stream
 let failures = 0;
 let isFirst = false; // the first event of a stream is a snapshot, not a change
@@ -22,10 +23,10 @@ export function onLive(listener) {
   };
 }
 
-/** Call fn(state) now and on every change: off, live, waiting. */
+/** Call fn(state, heardAt) now and on every change: off, live, reconnecting, lost (no answer). */
 export function onLiveState(watcher) {
   watchers.add(watcher);
-  watcher(state);
+  watcher(state, heardAt);
 }
 
 document.addEventListener("visibilitychange", () => {
@@ -46,17 +47,21 @@ function stop() {
 }
 
 async function follow(control) {
+  let isAnswered = false;
   try {
     const answer = await send("GET", "/v1/live", { signal: control.signal });
+    isAnswered = true;
+    if (answer.status === 403) return stop(); // this key sees no updates
     if (!answer.ok) throw new Error(`live: ${answer.status}`);
     isFirst = true;
+    heardAt = Date.now();
     setState("live");
     await read(answer.body, control);
   } catch {
     // The server is gone or busy: reconnect.
   }
   if (control !== running) return;
-  setState("waiting");
+  setState(isAnswered ? "reconnecting" : "lost");
   const pause = AGAIN_MS[Math.min(failures, AGAIN_MS.length - 1)];
   failures += 1;
   setTimeout(() => {
@@ -81,6 +86,7 @@ function dispatch(text) {
   const data = text.split("\n").filter((line) => line.startsWith("data: "));
   if (!data.length) return;
   failures = 0;
+  heardAt = Date.now();
   const event = parse(data.map((line) => line.slice(6)).join("\n"));
   const wasFirst = isFirst;
   isFirst = false;
@@ -90,5 +96,5 @@ function dispatch(text) {
 function setState(next) {
   if (next === state) return;
   state = next;
-  for (const watcher of watchers) watcher(state);
+  for (const watcher of watchers) watcher(state, heardAt);
 }

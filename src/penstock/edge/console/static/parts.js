@@ -102,14 +102,15 @@ export function notice(text, tone = "") {
   return h("p", { class: `notice ${tone}`.trim(), role: tone === "bad" ? "alert" : null }, text);
 }
 
-/** Shown instead of a page that failed to load. */
-export function trouble(error) {
+/** Shown instead of a page that failed to load; `retry` loads it again. */
+export function trouble(error, retry = null) {
   const code = error.code ? h("code", null, error.code) : null;
   return h(
     "section",
     { class: "trouble", role: "alert" },
     h("h1", { tabindex: "-1" }, error.status === 404 ? "Not found" : "Something went wrong"),
     h("p", null, error.message, " ", code),
+    retry && error.status !== 404 && h("p", null, h("button", { type: "button", onclick: retry }, "Retry")),
     h("p", null, h("a", { href: "/console" }, "Back to the overview")),
   );
 }

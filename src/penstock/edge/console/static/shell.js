@@ -39,7 +39,7 @@ export function makeShell(groups, pages, { go }) {
   setOpen(false);
   menu.addEventListener("click", () => setOpen(!root.classList.contains("open")));
   const bar = h("header", { class: "bar" }, menu, search.form, tools(pages, go));
-  replace(root, nav, h("div", { class: "beside" }, bar, main));
+  replace(root, nav, h("div", { class: "beside" }, bar, connectionBar(), main));
   main.addEventListener("click", () => setOpen(false));
   replace(document.body, h("a", { class: "skip", href: "#main" }, "Skip to content"), root);
   return {
@@ -83,13 +83,26 @@ function makeSearch(go) {
   return { form, input };
 }
 
+/** A bar across the page while the server does not answer; the figures are grey meanwhile. */
+function connectionBar() {
+  const bar = h("div", { class: "connection", role: "alert", hidden: true });
+  onLiveState((state, heardAt) => {
+    const isLost = state === "lost";
+    bar.hidden = !isLost;
+    document.body.classList.toggle("stale", isLost);
+    const since = heardAt ? ` since ${new Date(heardAt).toLocaleTimeString("en-GB")}` : "";
+    replace(bar, isLost ? `The server has not answered${since}; reconnecting. The figures are not up to date.` : null);
+  });
+  return bar;
+}
+
 function tools(pages, go) {
   const dot = h("span", { class: "live-dot" });
   const word = h("span", null, "");
   const live = h("span", { class: "live", role: "status" }, dot, word);
   onLiveState((state) => {
     live.dataset.state = state;
-    word.textContent = state;
+    word.textContent = state === "lost" ? "no connection" : state;
     live.title = { live: "Figures are updated once a second", off: "This page is not live" }[state] ?? "";
   });
   const help = h("button", { type: "button", class: "plain", title: "Keys (?)" }, "?");

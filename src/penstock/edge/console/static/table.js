@@ -5,7 +5,7 @@ import { h, replace } from "./dom.js";
 
 /**
  * columns: { label, value(row), isNumber?, isMain?, isWide? (on a phone) }; key(row) identifies rows across updates.
- * Returns { element, update(rows), selected() }.
+ * Returns { element, update(rows, empty?), selected() }; `empty` replaces the text of an empty table.
  */
 export function makeTable({ caption, columns, rows = [], key, empty = "Nothing here.", onSelect }) {
   const body = h("tbody");
@@ -29,7 +29,8 @@ export function makeTable({ caption, columns, rows = [], key, empty = "Nothing h
   body.addEventListener("keydown", walk);
   body.addEventListener("focusin", (event) => rove(body, event.target.closest("tr")));
 
-  function update(next) {
+  function update(next, nextEmpty = empty) {
+    empty = nextEmpty;
     const focused = document.activeElement?.closest?.("tr")?.dataset.key;
     const hadFocus = body.contains(document.activeElement);
     const present = new Set(next.map((row) => String(key(row))));

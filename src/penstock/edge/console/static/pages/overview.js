@@ -50,8 +50,8 @@ export const overview = {
     async function loadProblems() {
       try {
         problems.update(await get("/v1/problems", { limit: MAX_PROBLEMS }, { signal: view.signal }));
-      } catch {
-        // The next poll retries.
+      } catch (error) {
+        if (!view.signal.aborted) problems.fail(error); // the next poll retries
       }
     }
     const timer = setInterval(loadProblems, PROBLEMS_EVERY_MS);
@@ -128,7 +128,7 @@ function makeProblems() {
   const table = makeTable({
     caption: "Queues that need attention",
     key: (one) => one.queue,
-    empty: "No problems.",
+    empty: "Loading…", // only an answer of the server is an all-clear
     columns: [
       {
         label: "Queue",
@@ -141,11 +141,17 @@ function makeProblems() {
       { label: "Oldest", isNumber: true, value: (one) => age(one.oldest_ready_at) },
     ],
   });
+  let shown = 0;
   return {
     table,
     more,
+    fail(error) {
+      more.textContent = shown ? `Not up to date: ${error.message}` : "";
+      if (!shown) table.update([], `Unknown: ${error.message}`);
+    },
     update(report) {
-      table.update(report.problems);
+      shown = report.problems.length;
+      table.update(report.problems, "No problems.");
       more.textContent = report.is_cut ? `Only the worst ${MAX_PROBLEMS} are shown` : "";
     },
   };
