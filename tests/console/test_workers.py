@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.domain.access.api_key import Role
+from tests.clocks import ManualClock
 from tests.console.conftest import NewKey, OpenConsole
 from tests.console.driver import Console, expect
 from tests.console.login import log_in
@@ -66,6 +67,21 @@ def test_a_worker_is_drained_by_button_command_and_call(console: Console, api: A
 
     for worker in (by_button, by_command, by_call):
         assert api.get(f"/v1/workers/{worker}")["state"] == "draining"
+
+
+def test_a_worker_that_misses_two_beats_is_silent(
+    console: Console, api: Api, clock: ManualClock
+) -> None:
+    worker = register(api, name="mailer", host="h1", pid=7)
+    clock.advance(seconds=60)
+
+    console.open("/console/workers")
+    expect(console.cell(worker, "State")).to_have_text("silent")
+    console.open(f"/console/workers/{worker}")
+
+    expect(console.heading).to_have_text("mailer silent")
+    expect(console.page.locator(".notice")).to_contain_text("Its last beat arrived")
+    expect(console.page.locator(".lead")).to_contain_text("h1 (7)")
 
 
 def test_ended_workers_are_shown_on_request(console: Console, api: Api) -> None:

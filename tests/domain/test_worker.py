@@ -137,3 +137,17 @@ def test_an_invalid_description_of_a_worker_is_rejected(about):
 
 def test_a_worker_may_register_without_details():
     assert check_about(NewWorker(), DEFAULT_LIMITS) == NewWorker()
+
+
+def test_a_worker_is_silent_after_two_missed_beats_until_it_is_lost() -> None:
+    worker = a_worker()
+    alive_ms = worker.alive_until - worker.beat_at
+    beat_ms = alive_ms // 10
+
+    def is_silent(after_ms: int) -> bool:
+        return workers.is_silent(worker, now=worker.beat_at + after_ms, beat_ms=beat_ms)
+
+    assert not is_silent(2 * beat_ms)
+    assert is_silent(3 * beat_ms)
+    assert is_silent(alive_ms - 1)
+    assert not is_silent(alive_ms)

@@ -62,6 +62,9 @@ class Worker(AnswerRecord, frozen=True, kw_only=True, omit_defaults=True):
     kinds: Annotated[tuple[str, ...], about("The kinds it handles; empty: all.")] = ()
     labels: Annotated[dict[str, str], about("Its labels.")] = msgspec.field(default_factory=dict)
     ended_at: Annotated[Instant | None, about("When it left or was lost.")] = None
+    is_silent: Annotated[
+        bool, about("True: two beats are missing, but it does not count as lost yet.")
+    ] = False
     holding: Annotated[int | None, about("How many leases it holds.")] = None
     leases: Annotated[list[Lease] | None, about("The leases it holds. Absent in lists.")] = None
 

@@ -90,6 +90,11 @@ def is_alive(worker: Worker, *, now: int) -> bool:
     return worker.state in PRESENT and now < worker.alive_until
 
 
+def is_silent(worker: Worker, *, now: int, beat_ms: int) -> bool:
+    """Whether two beats are missing, the second by half of its interval."""
+    return is_alive(worker, now=now) and now - worker.beat_at > beat_ms * 5 // 2
+
+
 def register(about: NewWorker, *, worker_id: str, now: int, valid_ms: int) -> Worker:
     return Worker(
         id=worker_id,

@@ -50,7 +50,12 @@ class WorkerOperations:
             after=query.cursor or "", limit=query.limit, with_gone=query.gone
         )
         shown = [
-            Worker.of(view.worker, call.instant, holding=view.holding)
+            Worker.of(
+                view.worker,
+                call.instant,
+                holding=view.holding,
+                is_silent=self._is_silent(view.worker),
+            )
             for view in views
             if all(sees(call.caller, queue) for queue in view.worker.queues)
         ]
@@ -67,7 +72,8 @@ class WorkerOperations:
             for one in leases
             if sees(call.caller, one.queue)
         ]
-        return Worker.of(worker, call.instant, leases=shown)
+        is_silent = self._is_silent(worker)
+        return Worker.of(worker, call.instant, leases=shown, is_silent=is_silent)
 
     def alive(self, call: Call[None, None]) -> Steps[bool]:
         return (yield from self._beat(call)) is not None
@@ -99,6 +105,9 @@ class WorkerOperations:
             if known is not None:
                 _allow(call.caller, Role.CONSUME, known)
         return (yield from self._task_leases.beat(worker_id))
+
+    def _is_silent(self, worker: domain.Worker) -> bool:
+        return self._workers.is_silent(worker, beat_ms=self._beat_ms)
 
     def _registered(self, worker: domain.Worker, call: Call[Any, None]) -> Registered:
         valid_ms = self._workers.valid_ms

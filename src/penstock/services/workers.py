@@ -138,6 +138,9 @@ class WorkerService:
 
         return read(self._store, do)
 
+    def is_silent(self, worker: Worker, *, beat_ms: int) -> bool:
+        return workers.is_silent(worker, now=self._clock.now(), beat_ms=beat_ms)
+
     def page(
         self, *, after: str = "", limit: int = 100, with_gone: bool = False
     ) -> Work[list[WorkerView]]:

@@ -115,6 +115,23 @@ def test_an_alive_ping_answers_false_to_who_is_unknown_expired_or_has_left(
         assert_refused(ask(api, worker, "beat"), 409, "worker_gone")
 
 
+def test_a_worker_that_misses_two_beats_is_silent_until_the_next(
+    api: Api, clock: ManualClock
+) -> None:
+    worker = register(api)
+    path = f"/v1/workers/{worker['id']}"
+    assert "is_silent" not in api.get(path)
+
+    clock.advance(ms=3 * worker["beat_ms"])
+    assert api.get(path)["is_silent"] is True
+    page = api.get("/v1/workers", limit=1_000)["workers"]
+    [found] = [one for one in page if one["id"] == worker["id"]]
+    assert (found["state"], found["is_silent"]) == ("active", True)
+
+    ok(api.call("POST", f"{path}/beat"))
+    assert "is_silent" not in api.get(path)
+
+
 def test_the_next_beat_reports_a_drain_to_the_worker(api: Api) -> None:
     worker = register(api)
     assert ok(ask(api, worker, "beat"))["state"] == "active"

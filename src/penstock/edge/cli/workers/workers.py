@@ -12,7 +12,10 @@ from penstock.edge.cli.kit.view import View
 if TYPE_CHECKING:
     from penstock.client.remote.server import Remote
 
-_WORKER = View("id name host pid state slots holding queues beat_at:last_beat")
+_WORKER = View(
+    "id name host pid state slots holding queues beat_at:last_beat",
+    state=lambda worker: f"{worker.state}, silent" if worker.is_silent else worker.state,
+)
 _MORE = View("kinds labels registered_at alive_until ended_at")
 _LEASES = View("id:message queue kind attempts leased_at leased_until:until")
 _ID = "01ba4e95-8a00-7cc4-a3ba-2b1d1c5f8e11"

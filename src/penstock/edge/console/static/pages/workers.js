@@ -75,11 +75,12 @@ export const worker = {
     replace(
       view.root,
       pageHead(found.name ?? "Worker", {
-        badges: [stateOf(found)],
+        badges: [stateOf(found)].flat(),
         actions: [drainButton(view, found)],
-        lead: h("code", { class: "id" }, found.id),
+        lead: [found.host && `${found.host}${found.pid ? ` (${found.pid})` : ""} · `, h("code", { class: "id" }, found.id)],
         back: { label: "Workers", href: "/console/workers" },
       }),
+      found.is_silent && notice(["Its last beat arrived ", when(found.beat_at), ": it may have been killed, or has no connection."], "warn"),
       found.state === "lost" && notice("It sent no beat for too long: its messages returned to their queues.", "bad"),
       h(
         "div",
@@ -94,7 +95,9 @@ export const worker = {
 };
 
 function stateOf(found) {
-  return badge(found.state, TONES[found.state] ?? "");
+  const state = badge(found.state, TONES[found.state] ?? "");
+  if (!found.is_silent) return state;
+  return [badge("silent", "warn", "Two beats are missing; it becomes lost if no other arrives"), found.state === "active" ? null : [" ", state]];
 }
 
 function drainButton(view, found, options) {
