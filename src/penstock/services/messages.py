@@ -273,7 +273,7 @@ class MessageService:
             verb=verb,
             now=self._clock.now(),
             delay_ms=delay_ms,
-            text=self.kept(text),
+            text=self.shorten(text),
             dice=self._dice.share() if may_back_off else 0.5,
             is_late_ok=is_late_ok,
             progress=progress,
@@ -318,25 +318,25 @@ class MessageService:
         return read(self._store, do)
 
     def complete(self, message_id: str, *, reason: str | None) -> Work[Message]:
-        kept = self.kept(reason)
-        return self._change(message_id, lambda m, _: lifecycle.complete_by_hand(m, reason=kept))
+        short = self.shorten(reason)
+        return self._change(message_id, lambda m, _: lifecycle.complete_by_hand(m, reason=short))
 
     def cancel(
         self, message_id: str, *, reason: str | None, is_running_ok: bool = False
     ) -> Work[Message]:
         """`is_running_ok`: cancel it even if it is leased; the lease holder is fenced."""
-        kept = self.kept(reason)
+        short = self.shorten(reason)
         return self._change(
             message_id,
-            lambda m, _: lifecycle.cancel(m, reason=kept, is_running_ok=is_running_ok),
+            lambda m, _: lifecycle.cancel(m, reason=short, is_running_ok=is_running_ok),
         )
 
     def bury(
         self, message_id: str, *, reason: str | None, is_running_ok: bool = False
     ) -> Work[Message]:
-        kept = self.kept(reason)
+        short = self.shorten(reason)
         return self._change(
-            message_id, lambda m, _: lifecycle.bury(m, reason=kept, is_running_ok=is_running_ok)
+            message_id, lambda m, _: lifecycle.bury(m, reason=short, is_running_ok=is_running_ok)
         )
 
     def reschedule(self, message_id: str, *, due_at: int) -> Work[Message]:
@@ -370,7 +370,7 @@ class MessageService:
 
         return write(self._store, do)
 
-    def kept(self, text: str | None) -> str | None:
+    def shorten(self, text: str | None) -> str | None:
         """Truncates errors and reasons that are too long: they must not make an act fail."""
         return text and sanitize(text[: self._limits.max_error_chars])
 

@@ -22,12 +22,12 @@ from penstock.store.commit.group_commit import GroupCommit
 from penstock.store.commit.outage import StoreOutage
 from penstock.store.commit.readers import Readers
 from penstock.store.commit.requests import RequestKind, StoreRequest
-from penstock.store.commit.session import HIGH_WATER_STEP_MS, SECRET, SqlSession
+from penstock.store.commit.session import CLOCK_MARK_STEP_MS, SECRET, SqlSession
 from penstock.store.commit.watchdog import RequestSource, Watchdog
 from penstock.store.damage.damage_watch import DamageWatch
 from penstock.store.database import Database, NotADatabase
 from penstock.store.maintenance import migrate as migrations
-from penstock.store.meta_names import HIGH_WATER
+from penstock.store.meta_names import CLOCK_MARK
 from penstock.store.sqlite.file_access import IfFirst
 from penstock.store.sqlite.shared_connection import is_plain
 from penstock.store.sqlite.shared_store_file import PlainStoreFile
@@ -312,7 +312,7 @@ def _facts(session: Session) -> tuple[bytes, int]:
     [(made,)] = db.rows("meta.new_secret")
     db.run("meta.set_if_absent", {"name": SECRET, "value": made})
     [(secret,)] = db.rows("meta.get", {"name": SECRET})
-    marks = db.rows("meta.get", {"name": HIGH_WATER})
+    marks = db.rows("meta.get", {"name": CLOCK_MARK})
     # The mark is written at intervals, so time continues after any instant that may have followed.
-    latest = int(marks[0][0]) + HIGH_WATER_STEP_MS if marks else 0
+    latest = int(marks[0][0]) + CLOCK_MARK_STEP_MS if marks else 0
     return bytes.fromhex(secret), latest

@@ -95,12 +95,19 @@ class LeaseAct(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     signal: str | None = None  # snooze: due as soon as this signal, which it waits for, arrives
 
 
-def held_by(lease: Lease, message: Message | None) -> Message:
+def is_leased_to(lease: Lease, message: Message) -> bool:
+    return (
+        message.state is State.LEASED
+        and message.lease_no == lease.lease_no
+        and message.leased_at == lease.leased_at
+    )
+
+
+def require_lease(lease: Lease, message: Message | None) -> Message:
     """The message, if it is leased to this holder; raises LeaseLost."""
     if message is None:
         raise LeaseLost
-    is_held = message.state is State.LEASED and message.lease_no == lease.lease_no
-    if not is_held or message.leased_at != lease.leased_at:
+    if not is_leased_to(lease, message):
         raise LeaseLost(message.id)
     return message
 

@@ -189,7 +189,7 @@ class LeaseActs:
         """Arm the wait of a snooze; if the wait is over, the message is due at once."""
         if act.signal is None:
             return act
-        leases.held_by(act.lease, before)
+        leases.require_lease(act.lease, before)
         params = {
             "name": act.signal,
             "message_no": before.message_no,
