@@ -61,7 +61,7 @@ class CircuitGate:
         took_ms = now - job.started_at if job.started_at else 0
         self._outcomes.append(OutcomeReport(answer, job.id, outcome, took_ms))
         if outcome is RequestOutcome.FAILURE and answer.permit is Permit.PROBE:
-            _log.info("a job of route %r was tried and failed: %s", answer.pattern, act.text)
+            _log.info("the probe of route %r failed: %s", answer.pattern, act.text)
             return _snooze(job.receipt, answer.retry_ms, act.text)
         return act
 
