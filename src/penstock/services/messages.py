@@ -186,7 +186,7 @@ class MessageService:
             in_a_row=in_a_row,
             claim_key=claim_key,
             finishing=finishing,
-            kinds=None if kinds is None else self._checked_kinds(kinds, in_a_row),
+            kinds=None if kinds is None else self._check_kinds(kinds, in_a_row),
             max_bytes=limits.max_answer_bytes,
         )
 
@@ -203,7 +203,7 @@ class MessageService:
         """Which of these queues have something to claim, now or at a known instant."""
         return self._store.read(lambda session: session.queues.claimable(queue_nos))
 
-    def _checked_kinds(self, kinds: tuple[str, ...], in_a_row: bool) -> tuple[str, ...]:
+    def _check_kinds(self, kinds: tuple[str, ...], in_a_row: bool) -> tuple[str, ...]:
         """Sorted and without duplicates, so that equal claims share a statement."""
         if in_a_row:
             raise InvalidRequest("give kinds or in_a_row, not both")

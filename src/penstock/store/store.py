@@ -13,7 +13,7 @@ from penstock.domain.errors import PenstockError, StoreRefused
 from penstock.domain.message.draft import NewMessage
 from penstock.domain.message.lease import LeaseAct
 from penstock.domain.store.damage import Damage
-from penstock.files.folder import sync_path
+from penstock.files.local_folder import make_folder
 from penstock.ports.store import Acted, Claim, Claimed, Sent, Session
 from penstock.ports.ticket import InviteClaims, Ticket
 from penstock.store.announcements import Hints
@@ -88,7 +88,7 @@ class SqlStore(CallerTransactionVerbs):
         stuck_ms = _STUCK_FACTOR * max(request_timeout_ms, patience_ms)
         self.readers = Readers(open_reader, outage, health=self.health, stuck_ms=stuck_ms)
         self._commits = GroupCommit(
-            lambda lane: self._watched(open_writer(lane)),
+            lambda lane: self._add_watch(open_writer(lane)),
             lanes=lanes,
             on_commit=self._on_commit,
             outage=outage,
@@ -195,7 +195,7 @@ class SqlStore(CallerTransactionVerbs):
         """Whether no other process has the store open, as far as this one can see."""
         return self._coordination is None or self._coordination.is_alone()
 
-    def _watched(self, session: SqlSession) -> SqlSession:
+    def _add_watch(self, session: SqlSession) -> SqlSession:
         session.transaction.watch = self._ending_watch
         return session
 
@@ -273,7 +273,7 @@ def open_sqlite(
 def _open_store_file(
     path: Path, *, checksums: bool, patience_ms: int, health: NodeHealth
 ) -> SqliteStoreFile | PlainStoreFile:
-    _make_folder(path.parent)
+    make_folder(path.parent)
     is_plain_one = _is_plain(path, checksums)
     _make_file(path)
     if is_plain_one:
@@ -286,15 +286,6 @@ def _is_plain(path: Path, checksums: bool) -> bool:
     if not checksums and not found:
         raise StoreRefused(f"{path} was created with checksums; only a new file can be without")
     return found
-
-
-def _make_folder(folder: Path) -> None:
-    """Create it durably: a new folder survives a power cut only if its parent is synced."""
-    if folder.exists():
-        return
-    _make_folder(folder.parent)
-    folder.mkdir(mode=0o700, exist_ok=True)
-    sync_path(folder.parent)
 
 
 def _make_file(path: Path) -> None:
