@@ -362,7 +362,7 @@ def test_a_declined_declaration_says_what_is_wrong(app):
         (fit, {"batch": Batch(by="tag")}, "by is one of"),  # type: ignore[arg-type]
         (fit, {"batch": Batch(wait="10s"), "timeout": "10s"}, "shorter than half"),
         (fit, {"batch": 100}, "takes a Batch"),
-        (fit, {"batch": Batch(), "ignores": ("to",)}, "its type decides"),
+        (fit, {"batch": Batch(), "ignores": ("to",)}, "the type of its elements"),
     ):
         with pytest.raises(Exception, match=text):
             app.job(**options)(function)

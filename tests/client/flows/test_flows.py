@@ -164,7 +164,7 @@ def test_mistakes_are_found_before_anything_is_sent(
         f.add(jobs.merge, [a, 3])
     with pytest.raises(InvalidRequest, match="unique"):
         f.add(once)
-    with pytest.raises(InvalidRequest, match="a member 'a' already"):
+    with pytest.raises(InvalidRequest, match="already has a member 'a'"):
         f.add(jobs.fetch, 2, name="a")
     with pytest.raises(InvalidRequest, match="argument 'plus'"):
         f.add(jobs.merge, [a], plus="many")

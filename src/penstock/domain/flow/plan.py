@@ -37,7 +37,7 @@ class PlannedMember(msgspec.Struct, frozen=True, kw_only=True):
 def check_plan(members: Sequence[PlannedMember], limits: Limits) -> list[PlannedMember]:
     """The members, parents first; raises InvalidRequest.
 
-    A name that none of them has must belong to a member that the flow has already.
+    A name that none of them has must belong to a member that the flow already has.
     """
     if sum(m.role is MemberRole.MEMBER for m in members) > MAX_ADDED:
         raise InvalidRequest(f"a request takes at most {MAX_ADDED} members; add the others later")
