@@ -120,6 +120,9 @@ class SqsSettings:
     public_url: str | None = setting(
         None, "base of queue URLs; unset: the address that the client used"
     )
+    fair_queues: bool = setting(
+        True, "a standard queue that gets a MessageGroupId shares fairly between groups"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

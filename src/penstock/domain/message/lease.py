@@ -89,6 +89,7 @@ class LeaseAct(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     text: str | None = None  # fail, time_out, crash: the error; others: the reason
     dice: float = 0.5
     is_late_ok: bool = False  # complete, extend: accepted until another worker claims the message
+    rejects_late: bool = False  # complete: rejected as soon as the lease has run out
     progress: str | None = None  # extend: JSON text, kept until the next attempt
     is_start: bool = False  # extend: the attempt's time is counted from now
     result: str | None = None  # complete: JSON text, kept with the history
@@ -123,9 +124,14 @@ def as_noticed(act: LeaseAct, message: Message) -> LeaseAct:
     return replace(act, verb=Verb.TIME_OUT, delay_ms=None, text=None)
 
 
+def is_too_late(act: LeaseAct, due_at: int) -> bool:
+    """Whether the act must be rejected although no other worker has claimed the message."""
+    return act.rejects_late and due_at <= act.now
+
+
 def apply(act: LeaseAct, message: Message, queue: Queue) -> Message:
     """The message after the act; raises LeaseLost."""
-    if message.leased_at != act.lease.leased_at:
+    if message.leased_at != act.lease.leased_at or is_too_late(act, message.due_at):
         raise LeaseLost(message.id)
     no, now = act.lease.lease_no, act.now
     # A dead letter in another queue has no holder, although it has not been claimed there.

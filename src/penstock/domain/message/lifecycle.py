@@ -29,6 +29,7 @@ from penstock.domain.queue.group_limit import ADMITTED, NO_GATE
 from penstock.domain.queue.queue import DedupUntil, Queue, Redelivery
 
 NEXT_ORDER = 0  # the store assigns the next number when it saves the message
+NEXT_POSITION = -1  # the same for `fair_position`
 
 
 class State(StrEnum):
@@ -330,12 +331,10 @@ def reschedule(message: Message, *, due_at: int, now: int) -> Message:
 def _return(message: Message, queue: Queue, *, now: int, delay_ms: int) -> Message:
     to_back = queue.settings.redelivery is Redelivery.BACK
     due_at = now + delay_ms
-    return replace(
-        message,
-        state=_state_at(due_at, now),
-        due_at=due_at,
-        order_no=NEXT_ORDER if to_back else message.order_no,
-    )
+    back = replace(message, state=_state_at(due_at, now), due_at=due_at)
+    if queue.settings.rotates_groups:  # it stays the first of its group
+        return replace(back, fair_position=NEXT_POSITION)
+    return replace(back, order_no=NEXT_ORDER) if to_back and not queue.is_ordered else back
 
 
 def _state_at(due_at: int, now: int) -> State:
