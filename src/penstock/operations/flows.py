@@ -56,7 +56,7 @@ class FlowOperations:
 
     def create(self, call: Call[NewFlow, None]) -> Work[CreatedFlow]:
         given = call.body
-        planned = _plan(call, given.members)
+        planned = _planned(call, given.members)
         callbacks = {
             MemberRole.ON_SUCCESS: given.on_success,
             MemberRole.ON_FAILURE: given.on_failure,
@@ -64,7 +64,7 @@ class FlowOperations:
         }
         for role, callback in callbacks.items():
             if callback is not None:
-                planned += _plan(call, [callback], role)
+                planned += _planned(call, [callback], role)
         count = len(given.members)
         created = self._flows.create(given.name, planned, is_open=given.is_open)
         return created.map(
@@ -74,8 +74,8 @@ class FlowOperations:
         )
 
     def add(self, call: Call[NewMembers, None]) -> Steps[CreatedFlow]:
-        planned = _plan(call, call.body.members)
-        yield from self._find_allowed(call, Role.PRODUCE)
+        planned = _planned(call, call.body.members)
+        yield from self._allowed(call, Role.PRODUCE)
         made = yield from self._flows.add(call.path["flow"], planned)
         return CreatedFlow(flow=records.Flow.of(made.flow, call.instant), members=list(made.ids))
 
@@ -112,17 +112,17 @@ class FlowOperations:
         if not 0 <= wait_ms <= self._limits.max_wait_ms:
             raise InvalidRequest(f"wait_ms must be from 0 to {self._limits.max_wait_ms}")
         if not wait_ms:
-            flow = yield from self._find_allowed(call, Role.READ)
+            flow = yield from self._allowed(call, Role.READ)
             return records.Flow.of(flow, call.instant)
         with self._waiting.register(call.path["flow"]) as waiter:
-            flow = yield from self._find_allowed(call, Role.READ)
+            flow = yield from self._allowed(call, Role.READ)
             if not flow.has_ended:
                 yield waiter.wait(wait_ms)
                 flow = yield from self._flows.get(flow.id)
         return records.Flow.of(flow, call.instant)
 
     def members(self, call: Call[None, ListMembers]) -> Steps[records.FlowMembers]:
-        yield from self._find_allowed(call, Role.READ)
+        yield from self._allowed(call, Role.READ)
         query = call.query
         [after_no] = from_cursor(query.cursor, 1) or (0,)
         views = yield from self._flows.members(
@@ -135,21 +135,21 @@ class FlowOperations:
         )
 
     def close(self, call: Call[None, None]) -> Steps[records.Flow]:
-        yield from self._find_allowed(call, Role.PRODUCE)
+        yield from self._allowed(call, Role.PRODUCE)
         closed = yield from self._flows.close(call.path["flow"])
         return records.Flow.of(closed, call.instant)
 
     def cancel(self, call: Call[CancelFlow, None]) -> Steps[records.Flow]:
-        yield from self._find_allowed(call, Role.OPERATE)
+        yield from self._allowed(call, Role.OPERATE)
         cancelled = yield from self._flows.cancel(call.path["flow"], reason=call.body.reason)
         return records.Flow.of(cancelled, call.instant)
 
     def redrive(self, call: Call[RedriveFlow, None]) -> Steps[RedrivenFlow]:
-        yield from self._find_allowed(call, Role.OPERATE)
+        yield from self._allowed(call, Role.OPERATE)
         count, flow = yield from self._flows.redrive(call.path["flow"], member=call.body.member)
         return RedrivenFlow(redriven=count, flow=records.Flow.of(flow, call.instant))
 
-    def _find_allowed(self, call: Call[Any, Any], role: Role) -> Steps[Flow]:
+    def _allowed(self, call: Call[Any, Any], role: Role) -> Steps[Flow]:
         """The flow; raises Forbidden unless the caller has the role for all of its queues."""
         flow = yield from self._flows.get(call.path["flow"])
         allow(call.caller, role)
@@ -162,7 +162,7 @@ def _sees(caller: Caller, flow: Flow) -> bool:
     return all(sees(caller, queue) for queue in flow.queues)
 
 
-def _plan(
+def _planned(
     call: Call[Any, Any],
     members: Sequence[records.NewMember],
     role: MemberRole = MemberRole.MEMBER,

@@ -9,7 +9,7 @@ from penstock.domain.limits import Limits
 from penstock.domain.message import step as steps
 from penstock.domain.message.draft import check_delay
 from penstock.domain.message.history import HistoryFilter
-from penstock.domain.message.lease import Lease, require_lease
+from penstock.domain.message.lease import Lease, held_by
 from penstock.domain.message.step import SIGNAL_KEPT_MS, RecordedStep, Signal, Wait
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
@@ -51,7 +51,7 @@ class StepService:
 
         def do(session: Session) -> StepPage:
             message = session.messages.by_numbers([lease.message_no])
-            held = require_lease(lease, message[0] if message else None)
+            held = held_by(lease, message[0] if message else None)
             return self._page(session, held.message_no, after_no, limit)
 
         return read(self._store, do)

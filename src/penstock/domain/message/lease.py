@@ -104,7 +104,7 @@ def is_leased_to(lease: Lease, message: Message) -> bool:
     )
 
 
-def require_lease(lease: Lease, message: Message | None) -> Message:
+def held_by(lease: Lease, message: Message | None) -> Message:
     """The message, if it is leased to this holder; raises LeaseLost."""
     if message is None:
         raise LeaseLost

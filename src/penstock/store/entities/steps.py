@@ -9,7 +9,7 @@ from __future__ import annotations
 from penstock.domain.limits import DAY
 from penstock.domain.message import lifecycle
 from penstock.domain.message import step as steps
-from penstock.domain.message.lease import Lease, require_lease
+from penstock.domain.message.lease import Lease, held_by
 from penstock.domain.message.lifecycle import Message
 from penstock.domain.message.selection import count_fitting
 from penstock.domain.message.step import RecordedStep, Signal, Wait
@@ -34,7 +34,7 @@ class SqlSteps(SqlEntity):
 
     def hold(self, lease: Lease) -> Message:
         rows = self._db.rows("messages.by_no", {"message_nos": json_list([lease.message_no])})
-        return require_lease(lease, message_of(rows[0]) if rows else None)
+        return held_by(lease, message_of(rows[0]) if rows else None)
 
     def add(self, message_no: int, name: str, outcome: str, *, now: int) -> RecordedStep | None:
         """None if the message has a step of this name."""

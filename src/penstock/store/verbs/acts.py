@@ -204,7 +204,7 @@ class LeaseActs:
         """Arm the wait of a snooze; if the wait is over, the message is due at once."""
         if act.signal is None:
             return act
-        leases.require_lease(act.lease, before)
+        leases.held_by(act.lease, before)
         params = {
             "name": act.signal,
             "message_no": before.message_no,
