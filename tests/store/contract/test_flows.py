@@ -140,7 +140,7 @@ def test_what_an_operator_has_cancelled_does_not_come_back(
 def test_a_name_is_given_once_in_a_flow(driver: StoreDriver, mail: Queue) -> None:
     flow = flows.create(driver, a_member(mail, "a"))
 
-    with pytest.raises(InvalidRequest, match="already has a member 'a'"):
+    with pytest.raises(InvalidRequest, match="a member 'a' already"):
         flows.add(driver, flow, a_member(mail, "a"))
 
 

@@ -74,7 +74,7 @@ class SqlFlows(SqlEntity):
 
     def add(self, flow_id: str, new: Sequence[NewMember], *, limits: Limits, now: int) -> Flow:
         self._creation.lock(new, now=now)
-        return self._creation.add(self._lock(flow_id), new, limits=limits, now=now)
+        return self._creation.add(self._locked(flow_id), new, limits=limits, now=now)
 
     # --- look up ---
 
@@ -145,12 +145,12 @@ class SqlFlows(SqlEntity):
     # --- operators ---
 
     def close(self, flow_id: str, *, now: int) -> Flow:
-        return self._change(self._lock(flow_id), lambda f: flows.closed(f, now=now), now=now)
+        return self._change(self._locked(flow_id), lambda f: flows.closed(f, now=now), now=now)
 
     def cancel(self, flow_id: str, *, reason: str | None, now: int) -> Flow:
         if self._db.is_shared:
             self._transaction.partitions.ensure(now // DAY)  # callbacks may be sent
-        flow = self._lock(flow_id)
+        flow = self._locked(flow_id)
         cancelled = flows.cancelled(flow, now=now)  # raises if it has ended
         params = {"flow_no": flow.flow_no, "reason": reason or FLOW_CANCELLED, "now": now}
         count = len(self._db.rows("flows.cancel_blocked", params))
@@ -230,7 +230,7 @@ class SqlFlows(SqlEntity):
 
     # --- parts ---
 
-    def _lock(self, flow_id: str) -> Flow:
+    def _locked(self, flow_id: str) -> Flow:
         rows = self._db.rows("flows.no_of", {"id": flow_id})
         locked = self._endings.lock([no for (no,) in rows])
         if not locked:

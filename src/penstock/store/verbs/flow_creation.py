@@ -153,7 +153,7 @@ class FlowCreation:
         names = set(known)
         taken = sorted(names & self.numbers_of(flow, names).keys()) if names else ()
         if taken:
-            raise InvalidRequest(f"the flow already has a member {taken[0]!r}")
+            raise InvalidRequest(f"the flow has a member {taken[0]!r} already")
 
     def _older(
         self, flow: Flow, new: Sequence[NewMember], known: Mapping[str, int]
