@@ -224,7 +224,7 @@ class QueueService:
         def do(session: Session) -> int:
             queue_no = session.queues.named(name).queue_no
             expired = session.maintenance.expire(queue_no, now=now, limit=CHUNK)
-            return max(expired, session.maintenance.bring_back(queue_no, now=now, limit=CHUNK))
+            return max(expired, session.maintenance.return_due(queue_no, now=now, limit=CHUNK))
 
         return write(self._store, do)
 
