@@ -74,7 +74,7 @@ def too_long(package: Path) -> list[str]:
 def too_full(package: Path) -> list[str]:
     found = Counter(
         path.parent.relative_to(package).as_posix()
-        for place, path in files(package, ".py")
+        for place, path in files(package, ".py", ".js")
         if path.name != "__init__.py"
     )
     return [f"{place}: {count} modules" for place, count in found.items() if count > MAX_MODULES]

@@ -253,7 +253,7 @@ def test_the_dom_helper_rejects_markup_and_foreign_links(
     made = console.page.evaluate(
         """async () => {
             const app = document.querySelector('script[type="module"]').src;
-            const { h } = await import(new URL("dom.js", app));
+            const { h } = await import(new URL("kit/dom.js", app));
             const refused = (attributes) => {
                 try { h("a", attributes); return false; } catch { return true; }
             };

@@ -1,13 +1,13 @@
 // Entry point: build the shell and start the router.
 
-import { onLoggedOut } from "./api.js";
-import { h, replace } from "./dom.js";
-import { listenToKeys } from "./keyboard.js";
+import { onLoggedOut } from "./server/api.js";
+import { h, replace } from "./kit/dom.js";
+import { listenToKeys } from "./shell/keyboard.js";
 import { groups, pages } from "./pages.js";
-import { trouble } from "./parts.js";
-import { Router } from "./router.js";
-import { isIn, loadSession } from "./session.js";
-import { makeShell } from "./shell.js";
+import { trouble } from "./kit/parts.js";
+import { Router } from "./shell/router.js";
+import { isIn, loadSession } from "./server/session.js";
+import { makeShell } from "./shell/shell.js";
 
 const RETRY_MS = 2_000; // of a page that could not be loaded because the server did not answer
 

@@ -1,10 +1,10 @@
 // Keys and settings, read-only.  They are changed on the server.
 
-import { get } from "../api.js";
-import { h, replace } from "../dom.js";
-import { badge, notice, pageHead, when } from "../parts.js";
-import { makeTable } from "../table.js";
-import { withCode } from "../values.js";
+import { get } from "../server/api.js";
+import { h, replace } from "../kit/dom.js";
+import { badge, notice, pageHead, when } from "../kit/parts.js";
+import { makeTable } from "../kit/table.js";
+import { withCode } from "../kit/values.js";
 
 export const keys = {
   path: "/console/keys",

@@ -1,12 +1,12 @@
 // AweQ's four views, with the wording of its documentation, on top of its API (docs/aweq.md).
 
-import { parse, part, send } from "../api.js";
-import { curl } from "../commands.js";
-import { codeBlock } from "../dialog.js";
-import { h, replace } from "../dom.js";
-import { pageHead, tabs } from "../parts.js";
-import { makeField } from "../action.js";
-import { session, whyNot } from "../session.js";
+import { parse, part, send } from "../server/api.js";
+import { curl } from "../server/commands.js";
+import { codeBlock } from "../kit/dialog.js";
+import { h, replace } from "../kit/dom.js";
+import { pageHead, tabs } from "../kit/parts.js";
+import { makeField } from "../kit/action.js";
+import { session, whyNot } from "../server/session.js";
 
 const INDENT = 4; // as AweQ's documentation prints JSON
 

@@ -1,16 +1,16 @@
 // Routes and their circuits: states, held queues, and closing and opening circuits by hand.
 
-import { get, part } from "../api.js";
-import { actionButton } from "../action.js";
-import { makeChart } from "../chart.js";
-import { changeSettings, settingFacts, settingWords } from "../circuit_settings.js";
-import { h, replace } from "../dom.js";
-import { count, duration } from "../format.js";
-import { onLive } from "../live.js";
-import { badge, card, facts, notice, pageHead, when } from "../parts.js";
-import { session } from "../session.js";
-import { makeTable } from "../table.js";
-import { flat, withCode } from "../values.js";
+import { get, part } from "../server/api.js";
+import { actionButton } from "../kit/action.js";
+import { makeChart } from "../charts/chart.js";
+import { changeSettings, settingFacts, settingWords } from "../actions/circuit_settings.js";
+import { h, replace } from "../kit/dom.js";
+import { count, duration } from "../kit/format.js";
+import { onLive } from "../server/live.js";
+import { badge, card, facts, notice, pageHead, when } from "../kit/parts.js";
+import { session } from "../server/session.js";
+import { makeTable } from "../kit/table.js";
+import { flat, withCode } from "../kit/values.js";
 
 const TONES = { closed: "good", open: "bad", half_open: "warn" };
 const WORDS = { half_open: "half-open" };

@@ -1,19 +1,19 @@
 // One flow: its progress, its graph, what it waits for; the list of its members.
 
-import { get, part } from "../api.js";
-import { actionButton } from "../action.js";
-import { h, replace } from "../dom.js";
-import { flowButtons, redriveMember } from "../flow_acts.js";
-import { describe, isBad, makeFlowGraph } from "../flow_graph.js";
+import { get, part } from "../server/api.js";
+import { actionButton } from "../kit/action.js";
+import { h, replace } from "../kit/dom.js";
+import { flowButtons, redriveMember } from "../flows/flow_acts.js";
+import { describe, isBad, makeFlowGraph } from "../flows/flow_graph.js";
 import {
   MEMBER_STATES, canRedrive, flowBadges, flowLink, flowProgress, groupProgress, isFailing, memberBadge, memberName,
   memberState, stateWord, timing, took,
-} from "../flow_parts.js";
-import { about, count } from "../format.js";
-import { badge, card, facts, notice, pageHead, when } from "../parts.js";
-import { whileLive } from "../repeat.js";
-import { changed } from "../router.js";
-import { makeTable, pager } from "../table.js";
+} from "../flows/flow_parts.js";
+import { about, count } from "../kit/format.js";
+import { badge, card, facts, notice, pageHead, when } from "../kit/parts.js";
+import { whileLive } from "../kit/repeat.js";
+import { changed } from "../shell/router.js";
+import { makeTable, pager } from "../kit/table.js";
 import { duration } from "./flows.js";
 import { messageLink } from "./messages.js";
 

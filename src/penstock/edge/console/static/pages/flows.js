@@ -1,14 +1,14 @@
 // Flows and batches: those with failed members first, then all, newest first.
 
-import { get } from "../api.js";
-import { h, replace } from "../dom.js";
-import { filterForm } from "../filters.js";
-import { flowBadges, flowLink, flowProgress } from "../flow_parts.js";
-import { about, count, serverNow } from "../format.js";
-import { card, pageHead, when } from "../parts.js";
-import { whileLive } from "../repeat.js";
-import { changed } from "../router.js";
-import { makeTable, pager } from "../table.js";
+import { get } from "../server/api.js";
+import { h, replace } from "../kit/dom.js";
+import { filterForm } from "../kit/filters.js";
+import { flowBadges, flowLink, flowProgress } from "../flows/flow_parts.js";
+import { about, count, serverNow } from "../kit/format.js";
+import { card, pageHead, when } from "../kit/parts.js";
+import { whileLive } from "../kit/repeat.js";
+import { changed } from "../shell/router.js";
+import { makeTable, pager } from "../kit/table.js";
 
 const PAGE = 50;
 const MAX_FAILING = 10;

@@ -1,12 +1,12 @@
 // Finished messages, newest first: outcome, duration and reason.
 
-import { get, part } from "../api.js";
-import { h, replace } from "../dom.js";
-import { filterForm } from "../filters.js";
-import { about, count, serverNow } from "../format.js";
-import { badge, pageHead, stateBadge, when } from "../parts.js";
-import { changed } from "../router.js";
-import { makeTable, pager } from "../table.js";
+import { get, part } from "../server/api.js";
+import { h, replace } from "../kit/dom.js";
+import { filterForm } from "../kit/filters.js";
+import { about, count, serverNow } from "../kit/format.js";
+import { badge, pageHead, stateBadge, when } from "../kit/parts.js";
+import { changed } from "../shell/router.js";
+import { makeTable, pager } from "../kit/table.js";
 import { messageLink } from "./messages.js";
 
 const PAGE = 50;

@@ -1,13 +1,13 @@
 // Answers from the pipeline's tables; the tables themselves, and a plot of any of their numbers.
 
-import { get, part } from "../api.js";
-import { adviceList, answerPath, drawChart, sentences } from "../answers.js";
-import { makeChart } from "../chart.js";
-import { h, replace } from "../dom.js";
-import { filterForm } from "../filters.js";
-import { compact, count, instant, size } from "../format.js";
-import { card, notice, pageHead } from "../parts.js";
-import { makeTable } from "../table.js";
+import { get, part } from "../server/api.js";
+import { adviceList, answerPath, drawChart, sentences } from "../actions/answers.js";
+import { makeChart } from "../charts/chart.js";
+import { h, replace } from "../kit/dom.js";
+import { filterForm } from "../kit/filters.js";
+import { compact, count, instant, size } from "../kit/format.js";
+import { card, notice, pageHead } from "../kit/parts.js";
+import { makeTable } from "../kit/table.js";
 
 const ROWS = 1_000;
 const SHOWN = 200;

@@ -1,9 +1,9 @@
 // Log in with an API key.  It is sent once and not stored; the session is a cookie that scripts
 // cannot read.
 
-import { h, replace } from "../dom.js";
-import { brandMark } from "../icons.js";
-import { isIn, logIn } from "../session.js";
+import { h, replace } from "../kit/dom.js";
+import { brandMark } from "../kit/icons.js";
+import { isIn, logIn } from "../server/session.js";
 
 export const login = {
   path: "/console/login",

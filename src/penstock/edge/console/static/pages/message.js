@@ -1,15 +1,15 @@
 // One message: its properties, its body, and its history.
 
-import { get, part } from "../api.js";
-import { actionButton } from "../action.js";
-import { bodyBlock } from "../bodies.js";
-import { h, replace } from "../dom.js";
-import { about, count, duration, instant, size } from "../format.js";
-import { flowLink } from "../flow_parts.js";
-import { logCard } from "../message_log.js";
-import { actionOnOne, actsOn, isUnsent } from "../message_acts.js";
-import { badge, card, facts, notice, pageHead, stateBadge, when } from "../parts.js";
-import { timeline } from "../timeline.js";
+import { get, part } from "../server/api.js";
+import { actionButton } from "../kit/action.js";
+import { bodyBlock } from "../kit/bodies.js";
+import { h, replace } from "../kit/dom.js";
+import { about, count, duration, instant, size } from "../kit/format.js";
+import { flowLink } from "../flows/flow_parts.js";
+import { logCard } from "../kit/message_log.js";
+import { actionOnOne, actsOn, isUnsent } from "../actions/message_acts.js";
+import { badge, card, facts, notice, pageHead, stateBadge, when } from "../kit/parts.js";
+import { timeline } from "../kit/timeline.js";
 
 const MAX_FLOWS = 10; // that its handler created
 

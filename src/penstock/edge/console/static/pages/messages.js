@@ -1,15 +1,15 @@
 // Messages of a queue by state, kind, tag, group and time; by tag in all queues; bulk acts.
 
-import { get, part } from "../api.js";
-import { actionButton } from "../action.js";
-import { glimpse } from "../bodies.js";
-import { h, replace } from "../dom.js";
-import { filterForm } from "../filters.js";
-import { compact, count } from "../format.js";
-import { actionOnMany, actsOnState } from "../message_acts.js";
-import { badge, notice, pageHead, stateBadge, when } from "../parts.js";
-import { changed } from "../router.js";
-import { makeTable, pager } from "../table.js";
+import { get, part } from "../server/api.js";
+import { actionButton } from "../kit/action.js";
+import { glimpse } from "../kit/bodies.js";
+import { h, replace } from "../kit/dom.js";
+import { filterForm } from "../kit/filters.js";
+import { compact, count } from "../kit/format.js";
+import { actionOnMany, actsOnState } from "../actions/message_acts.js";
+import { badge, notice, pageHead, stateBadge, when } from "../kit/parts.js";
+import { changed } from "../shell/router.js";
+import { makeTable, pager } from "../kit/table.js";
 
 const PAGE = 50;
 const STATES = ["ready", "waiting", "leased", "dead"];

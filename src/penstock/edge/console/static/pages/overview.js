@@ -1,14 +1,14 @@
 // The overview: current figures, problems, and graphs.
 
-import { get } from "../api.js";
-import { makeChart } from "../chart.js";
-import { h, replace } from "../dom.js";
-import { brief, count, rate } from "../format.js";
-import { graphs } from "../graphs.js";
-import { onLive } from "../live.js";
-import { age, badge, card, figure, messageFigures, notice, pageHead } from "../parts.js";
-import { session } from "../session.js";
-import { makeTable } from "../table.js";
+import { get } from "../server/api.js";
+import { makeChart } from "../charts/chart.js";
+import { h, replace } from "../kit/dom.js";
+import { brief, count, rate } from "../kit/format.js";
+import { graphs } from "../charts/graphs.js";
+import { onLive } from "../server/live.js";
+import { age, badge, card, figure, messageFigures, notice, pageHead } from "../kit/parts.js";
+import { session } from "../server/session.js";
+import { makeTable } from "../kit/table.js";
 
 const PROBLEMS_EVERY_MS = 5_000;
 const MAX_PROBLEMS = 10;

@@ -1,15 +1,15 @@
 // One queue: figures, graphs, moves and actions.
 
-import { actionButton } from "../action.js";
-import { get } from "../api.js";
-import { h, replace } from "../dom.js";
-import { brief, count, rate, serverNow } from "../format.js";
-import { graphs } from "../graphs.js";
-import { onLive } from "../live.js";
-import { badge, card, facts, figure, messageFigures, pageHead, tabs, when } from "../parts.js";
-import { cancelMove, move, pathOf, pause, purge, redrive, remove, send, unhold } from "../queue_actions.js";
-import { SETTINGS, settingText } from "../queue_settings.js";
-import { makeTable } from "../table.js";
+import { actionButton } from "../kit/action.js";
+import { get } from "../server/api.js";
+import { h, replace } from "../kit/dom.js";
+import { brief, count, rate, serverNow } from "../kit/format.js";
+import { graphs } from "../charts/graphs.js";
+import { onLive } from "../server/live.js";
+import { badge, card, facts, figure, messageFigures, pageHead, tabs, when } from "../kit/parts.js";
+import { cancelMove, move, pathOf, pause, purge, redrive, remove, send, unhold } from "../actions/queue_actions.js";
+import { SETTINGS, settingText } from "../actions/queue_settings.js";
+import { makeTable } from "../kit/table.js";
 import { stopBadges } from "./queues.js";
 
 const AGE_EVERY_MS = 3_000; // only the API of a single queue reports its oldest message

@@ -1,11 +1,11 @@
 // The settings of a queue: view and change.
 
-import { makeField, runAction } from "../action.js";
-import { get } from "../api.js";
-import { h, replace } from "../dom.js";
-import { pathOf } from "../queue_actions.js";
-import { GROUPS, difference, settingText } from "../queue_settings.js";
-import { whyNot } from "../session.js";
+import { makeField, runAction } from "../kit/action.js";
+import { get } from "../server/api.js";
+import { h, replace } from "../kit/dom.js";
+import { pathOf } from "../actions/queue_actions.js";
+import { GROUPS, difference, settingText } from "../actions/queue_settings.js";
+import { whyNot } from "../server/session.js";
 import { queueHead } from "./queue.js";
 
 export const queueSettings = {

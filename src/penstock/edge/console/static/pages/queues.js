@@ -1,14 +1,14 @@
 // The queues by name: searchable and paged.
 
-import { actionButton } from "../action.js";
-import { get } from "../api.js";
-import { h, replace } from "../dom.js";
-import { count, rate } from "../format.js";
-import { onLive } from "../live.js";
-import { badge, pageHead } from "../parts.js";
-import { create } from "../queue_actions.js";
-import { changed } from "../router.js";
-import { makeTable, pager } from "../table.js";
+import { actionButton } from "../kit/action.js";
+import { get } from "../server/api.js";
+import { h, replace } from "../kit/dom.js";
+import { count, rate } from "../kit/format.js";
+import { onLive } from "../server/live.js";
+import { badge, pageHead } from "../kit/parts.js";
+import { create } from "../actions/queue_actions.js";
+import { changed } from "../shell/router.js";
+import { makeTable, pager } from "../kit/table.js";
 
 const PAGE = 50;
 

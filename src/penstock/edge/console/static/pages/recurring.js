@@ -1,14 +1,14 @@
 // Recurring work: its next and last firing, and running it now.
 
-import { get, part } from "../api.js";
-import { actionButton } from "../action.js";
-import { bodyBlock } from "../bodies.js";
-import { h, replace } from "../dom.js";
-import { count, duration, instant } from "../format.js";
-import { badge, card, facts, notice, pageHead, when } from "../parts.js";
-import { changed } from "../router.js";
-import { makeTable, pager } from "../table.js";
-import { withCode } from "../values.js";
+import { get, part } from "../server/api.js";
+import { actionButton } from "../kit/action.js";
+import { bodyBlock } from "../kit/bodies.js";
+import { h, replace } from "../kit/dom.js";
+import { count, duration, instant } from "../kit/format.js";
+import { badge, card, facts, notice, pageHead, when } from "../kit/parts.js";
+import { changed } from "../shell/router.js";
+import { makeTable, pager } from "../kit/table.js";
+import { withCode } from "../kit/values.js";
 import { messageLink } from "./messages.js";
 
 const PAGE = 50;

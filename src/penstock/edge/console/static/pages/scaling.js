@@ -1,13 +1,13 @@
 // Fleets of workers: current and wanted number, reasons, and the log of decisions.
 
-import { actionButton } from "../action.js";
-import { get, part } from "../api.js";
-import { h, replace } from "../dom.js";
-import { count, duration, rate } from "../format.js";
-import { badge, card, facts, notice, pageHead, when } from "../parts.js";
-import { changed } from "../router.js";
-import { makeTable, pager } from "../table.js";
-import { flat, inWords } from "../values.js";
+import { actionButton } from "../kit/action.js";
+import { get, part } from "../server/api.js";
+import { h, replace } from "../kit/dom.js";
+import { count, duration, rate } from "../kit/format.js";
+import { badge, card, facts, notice, pageHead, when } from "../kit/parts.js";
+import { changed } from "../shell/router.js";
+import { makeTable, pager } from "../kit/table.js";
+import { flat, inWords } from "../kit/values.js";
 
 const PAGE = 50;
 

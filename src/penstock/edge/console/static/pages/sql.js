@@ -1,13 +1,13 @@
 // SQL on the lake and the tables of the pipeline.  The statement is part of the address.
 
-import { call } from "../api.js";
-import { makeField } from "../action.js";
-import { curl } from "../commands.js";
-import { codeBlock } from "../dialog.js";
-import { h, replace } from "../dom.js";
-import { count } from "../format.js";
-import { card, notice, pageHead } from "../parts.js";
-import { makeTable } from "../table.js";
+import { call } from "../server/api.js";
+import { makeField } from "../kit/action.js";
+import { curl } from "../server/commands.js";
+import { codeBlock } from "../kit/dialog.js";
+import { h, replace } from "../kit/dom.js";
+import { count } from "../kit/format.js";
+import { card, notice, pageHead } from "../kit/parts.js";
+import { makeTable } from "../kit/table.js";
 
 const PATH = "/v1/sql";
 const ROWS = 1_000;

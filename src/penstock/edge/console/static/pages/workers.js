@@ -1,14 +1,14 @@
 // Workers: state, slots and leases; draining a worker.
 
-import { get, part } from "../api.js";
-import { actionButton } from "../action.js";
-import { h, replace } from "../dom.js";
-import { count } from "../format.js";
-import { badge, card, facts, notice, pageHead, when } from "../parts.js";
-import { repeatedly } from "../repeat.js";
-import { changed } from "../router.js";
-import { makeTable, pager } from "../table.js";
-import { withCode } from "../values.js";
+import { get, part } from "../server/api.js";
+import { actionButton } from "../kit/action.js";
+import { h, replace } from "../kit/dom.js";
+import { count } from "../kit/format.js";
+import { badge, card, facts, notice, pageHead, when } from "../kit/parts.js";
+import { repeatedly } from "../kit/repeat.js";
+import { changed } from "../shell/router.js";
+import { makeTable, pager } from "../kit/table.js";
+import { withCode } from "../kit/values.js";
 import { messageLink } from "./messages.js";
 
 const PAGE = 50;

@@ -1,11 +1,11 @@
 // Answers from the pipeline's tables: sentences, one chart, and advice with its back-test.
 
-import { actionButton } from "./action.js";
-import { part } from "./api.js";
-import { makeBars } from "./bars.js";
-import { makeChart } from "./chart.js";
-import { h } from "./dom.js";
-import { about, compact, count, size } from "./format.js";
+import { actionButton } from "../kit/action.js";
+import { part } from "../server/api.js";
+import { makeBars } from "../charts/bars.js";
+import { makeChart } from "../charts/chart.js";
+import { h } from "../kit/dom.js";
+import { about, compact, count, size } from "../kit/format.js";
 
 const TONES = ["accent", "leased", "done", "dead", "waiting", "ready"];
 const FORMATS = {

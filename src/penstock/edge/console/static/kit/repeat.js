@@ -1,6 +1,6 @@
 // Updates of a page in place.
 
-import { onLive } from "./live.js";
+import { onLive } from "../server/live.js";
 
 const REST = 20; // times as long as the last look took
 

@@ -1,6 +1,6 @@
 // Rendering of message bodies: indented JSON, plain texts, tables of texts.
 
-import { parse } from "./api.js";
+import { parse } from "../server/api.js";
 import { codeBlock } from "./dialog.js";
 import { h } from "./dom.js";
 

@@ -10,12 +10,12 @@
 //   done: (answer, values) => text, then?: (answer) => …,
 // }
 
-import { call } from "./api.js";
-import { commandLine, curl } from "./commands.js";
+import { call } from "../server/api.js";
+import { commandLine, curl } from "../server/commands.js";
 import { codeBlock, openDialog } from "./dialog.js";
 import { h, replace } from "./dom.js";
 import { count } from "./format.js";
-import { whyNot } from "./session.js";
+import { whyNot } from "../server/session.js";
 import { say } from "./toast.js";
 
 /** A button for the action; if the user may not do it, it is disabled and says why. */

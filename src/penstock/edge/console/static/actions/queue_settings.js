@@ -1,7 +1,7 @@
 // The settings of a queue: how each is shown, parsed, and passed to the command line.  The syntax is
 // that of the command line (30s, 64KiB, none).
 
-import { duration, readDuration, readSize, size } from "./format.js";
+import { duration, readDuration, readSize, size } from "../kit/format.js";
 
 const NONE = "none";
 

@@ -4,8 +4,8 @@
 // makeChart({ title, series: [{ name, tone, value(point), isArea? }], format?, isDuration?, isWhole? })
 // returns { element, update(points, { from, to }) }; a point has `at` in ms.  A null value is a gap.
 
-import { h, replace, svg } from "./dom.js";
-import { compact } from "./format.js";
+import { h, replace, svg } from "../kit/dom.js";
+import { compact } from "../kit/format.js";
 import { durationMarks, momentText, timeMarks, timeText, valueMarks } from "./scale.js";
 
 const HEIGHT = 190;

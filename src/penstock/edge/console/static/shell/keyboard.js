@@ -1,7 +1,7 @@
 // Global shortcuts: / to search, g and a letter to go to a page, ? for this list.
 
-import { openDialog } from "./dialog.js";
-import { h } from "./dom.js";
+import { openDialog } from "../kit/dialog.js";
+import { h } from "../kit/dom.js";
 
 const SEQUENCE_MS = 1_500; // between g and its letter
 

@@ -1,10 +1,10 @@
 // The frame around all pages: side bar, search, user and live state.
 
-import { h, replace } from "./dom.js";
-import { brandMark, icon } from "./icons.js";
+import { h, replace } from "../kit/dom.js";
+import { brandMark, icon } from "../kit/icons.js";
 import { showKeys } from "./keyboard.js";
-import { onLiveState } from "./live.js";
-import { logOut, session } from "./session.js";
+import { onLiveState } from "../server/live.js";
+import { logOut, session } from "../server/session.js";
 import { nextTheme, theme } from "./theme.js";
 
 const THEMES = { auto: "system", light: "light", dark: "dark" };

@@ -1,9 +1,9 @@
 // Circuit breaker settings of single circuits: how each is shown and parsed, and changing them.
 
-import { part, withQuery } from "./api.js";
-import { badge } from "./parts.js";
+import { part, withQuery } from "../server/api.js";
+import { badge } from "../kit/parts.js";
 import { number, orNone, refuse, time, yesNo } from "./queue_settings.js";
-import { flat } from "./values.js";
+import { flat } from "../kit/values.js";
 
 const factor = {
   show: String,

@@ -1,8 +1,8 @@
 // Manual acts on one or many messages: their texts, commands and API calls.
 
-import { call, part } from "./api.js";
-import { count } from "./format.js";
-import { localText, utcText } from "./filters.js";
+import { call, part } from "../server/api.js";
+import { count } from "../kit/format.js";
+import { localText, utcText } from "../kit/filters.js";
 
 const REASON = { name: "reason", label: "Reason", hint: "For the history; optional." };
 

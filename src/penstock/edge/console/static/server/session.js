@@ -1,6 +1,6 @@
 // The logged-in user and their roles.  The server checks access; this only avoids useless requests.
 
-import { learnTime } from "./format.js";
+import { learnTime } from "../kit/format.js";
 
 let known = null;
 

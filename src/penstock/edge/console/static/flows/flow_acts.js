@@ -1,9 +1,9 @@
 // Actions on flows: redrive all that failed or one member, cancel, close.
 
-import { get, part } from "./api.js";
-import { actionButton } from "./action.js";
+import { get, part } from "../server/api.js";
+import { actionButton } from "../kit/action.js";
 import { memberName } from "./flow_parts.js";
-import { count } from "./format.js";
+import { count } from "../kit/format.js";
 
 /** The buttons that the state of a flow allows. */
 export function flowButtons(flow, then) {

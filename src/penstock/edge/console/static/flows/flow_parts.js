@@ -1,9 +1,9 @@
 // What pages show of flows and their members: states, progress, timing, links.
 
-import { part } from "./api.js";
-import { h, svg } from "./dom.js";
-import { about, compact, count, serverNow } from "./format.js";
-import { badge } from "./parts.js";
+import { part } from "../server/api.js";
+import { h, svg } from "../kit/dom.js";
+import { about, compact, count, serverNow } from "../kit/format.js";
+import { badge } from "../kit/parts.js";
 
 // By the state of a member; of one in its queue, by the state of its message: a word and a tone.
 const STATES = {

@@ -2,7 +2,7 @@
 //
 // makeBars({ title, series: [{ name, tone }], points: [{ name, values }], format }) returns an element.
 
-import { h, svg } from "./dom.js";
+import { h, svg } from "../kit/dom.js";
 
 export function makeBars({ title, series, points, format }) {
   const most = Math.max(0, ...points.flatMap(({ values }) => values.map((value) => value ?? 0))) || 1;

@@ -1,7 +1,7 @@
 // Actions on a queue.
 
-import { get, part } from "./api.js";
-import { readDuration } from "./format.js";
+import { get, part } from "../server/api.js";
+import { readDuration } from "../kit/format.js";
 
 export function pathOf(queue) {
   return `/v1/queues/${part(queue)}`;

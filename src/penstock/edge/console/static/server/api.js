@@ -1,6 +1,6 @@
 // Calls of the native API and of AweQ's.
 
-import { learnTime } from "./format.js";
+import { learnTime } from "../kit/format.js";
 import { session } from "./session.js";
 
 export class ApiError extends Error {

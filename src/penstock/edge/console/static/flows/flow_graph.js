@@ -4,10 +4,10 @@
 // computed again only if nodes or edges have changed, or the width; states change in place.
 // Keys: arrows move, Home and End go to the first and the last node, Enter selects.
 
-import { h, replace, svg } from "./dom.js";
+import { h, replace, svg } from "../kit/dom.js";
 import { childrenOf, orderLayers, placeLayers } from "./flow_layout.js";
 import { groupProgress, memberName, memberState, stateTone, stateWord, timing } from "./flow_parts.js";
-import { about, count } from "./format.js";
+import { about, count } from "../kit/format.js";
 
 const MAX_LARGE = 120; // more nodes are small squares without text
 const LARGE = { width: 172, height: 54, gap: 12, rowGap: 14, layerGap: 40 };

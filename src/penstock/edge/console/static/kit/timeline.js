@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { about, instant } from "./format.js";
-import { isUnsent } from "./message_acts.js";
+import { isUnsent } from "../actions/message_acts.js";
 import { badge, when } from "./parts.js";
 
 const TONES = {

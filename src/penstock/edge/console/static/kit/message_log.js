@@ -1,6 +1,6 @@
 // The log of a message's attempts; while one of them runs, new lines appear every second.
 
-import { get, part } from "./api.js";
+import { get, part } from "../server/api.js";
 import { h } from "./dom.js";
 import { instant } from "./format.js";
 import { card } from "./parts.js";

@@ -1,6 +1,6 @@
 // Selects the page for a path.  Every page has its own URL that can be opened and shared.
 
-import { replace } from "./dom.js";
+import { replace } from "../kit/dom.js";
 
 export class Router {
   /**

@@ -33,6 +33,6 @@ export function icon(name) {
 }
 
 export function brandMark() {
-  const src = new URL("icon.svg", import.meta.url).pathname;
+  const src = new URL("../icon.svg", import.meta.url).pathname;
   return h("img", { class: "brand-mark", src, alt: "" });
 }

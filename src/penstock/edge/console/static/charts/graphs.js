@@ -1,11 +1,11 @@
 // The four graphs of a queue, or of all queues: traffic, backlog, latency and failures, for the last
 // hour to months; the range is in the URL.
 
-import { get, part } from "./api.js";
+import { get, part } from "../server/api.js";
 import { makeChart } from "./chart.js";
-import { h, replace } from "./dom.js";
-import { about, rate, serverNow } from "./format.js";
-import { changed } from "./router.js";
+import { h, replace } from "../kit/dom.js";
+import { about, rate, serverNow } from "../kit/format.js";
+import { changed } from "../shell/router.js";
 
 const HOUR = 3_600_000;
 const RANGES = [
