@@ -49,6 +49,7 @@ _KEPT = {column.name for column in SNAPSHOTS.columns}.intersection(Message.__str
     "leased_by",
     "dead_from",
     "reason",
+    "flow_no",
 }
 
 

@@ -12,6 +12,8 @@ makes only messages of armed waits due, because any other one has been claimed s
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 import msgspec
 
 from penstock.domain.errors import InvalidRequest, TooLarge
@@ -31,6 +33,20 @@ class _Sleep(msgspec.Struct):
 
 
 _sleep = msgspec.json.Decoder(_Sleep)
+
+
+class StepKind(StrEnum):
+    STEP = "step"
+    SLEEP = "sleep"
+    WAIT = "wait"  # for a signal
+
+
+class StepTimes(msgspec.Struct, frozen=True):
+    """For history: where the time of a message went."""
+
+    kind: StepKind = StepKind.STEP
+    lease_no: int | None = None  # of the attempt that ran the step, or began the sleep or the wait
+    took_ms: int | None = None  # None: its lease holder did not measure it
 
 
 class RecordedStep(msgspec.Struct, frozen=True):
@@ -108,6 +124,12 @@ def outcome_of(wait: Wait, signal: Signal | None, *, now: int) -> str | None:
 
 def arrived(body: str) -> str:
     return f'{{"body":{body}}}'
+
+
+def times_of(wait: Wait, outcome: str, *, now: int) -> StepTimes:
+    """A wait whose timeout is noticed late was over when it timed out."""
+    ended_at = now if outcome != TIMED_OUT or wait.until_at is None else wait.until_at
+    return StepTimes(StepKind.WAIT, wait.lease_no, max(0, ended_at - wait.at))
 
 
 def wait_ms(wait: Wait, *, now: int) -> int:
