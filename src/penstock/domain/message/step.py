@@ -58,6 +58,40 @@ class RecordedStep(msgspec.Struct, frozen=True):
     at: int
 
 
+class ArchivedStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A step in a snapshot of the lake, or a wait that has not ended and has no outcome yet."""
+
+    name: str
+    kind: StepKind
+    at: int
+    outcome: msgspec.Raw = msgspec.Raw(b"null")
+    lease_no: int | None = None
+    took_ms: int | None = None
+    signal: str | None = None  # of a wait that has not ended
+    until_at: int | None = None
+
+    @property
+    def is_recorded(self) -> bool:
+        return self.signal is None
+
+
+archived_steps = msgspec.json.Decoder(list[ArchivedStep])
+
+
+def steps_at(earlier: str | None, later: str | None, *, at: int) -> str | None:
+    """The steps of a message at an instant, from snapshots before and after it; None: it had none.
+
+    The later one has all steps that were recorded between them; a wait that ended after the instant
+    is only in the earlier one as it was.
+    """
+    before = archived_steps.decode(earlier) if earlier else []
+    after = archived_steps.decode(later) if later else []
+    known = {s.name: s for s in (*before, *after) if s.is_recorded and s.at <= at}
+    waits = [s for s in (before if earlier else after) if not s.is_recorded and s.at <= at]
+    found = [*known.values(), *(wait for wait in waits if wait.name not in known)]
+    return msgspec.json.encode(found).decode() if found else None
+
+
 class Signal(msgspec.Struct, frozen=True):
     """A named event with a body.  While it is kept, a wait for its name ends at once."""
 

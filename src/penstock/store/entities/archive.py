@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 from typing import Any
@@ -10,8 +11,10 @@ import msgspec
 
 from penstock.domain.lake.layout import ATTEMPTS, BODIES, HISTORY, SNAPSHOTS, Range, Type
 from penstock.domain.lake.progress import ALL_DAYS, ArchiveSource, Mark, Place
+from penstock.domain.limits import DAY
 from penstock.domain.message.lifecycle import Message
 from penstock.domain.message.selection import count_fitting
+from penstock.domain.message.step import ArchivedStep
 from penstock.ports.archive import ArchivePosition, LakePage, LakeRow, Snapshot
 from penstock.store.database import QueryResult, Row
 from penstock.store.entities.archived_steps import (
@@ -107,7 +110,7 @@ class SqlArchive(SqlEntity):
         sizes = (row[_SNAPSHOT_SIZE] + of_steps.get(row[0], 0) for row in found)
         found = found[: count_fitting(sizes, MAX_PAGE_BYTES)]
         contents = self._contents([(row[0], row[_BODY_DAY]) for row in found])
-        steps = recorded_steps(self._db, of_steps.keys() & {row[0] for row in found})
+        steps = recorded_steps(self._db, (row[0] for row in found))
         return [
             (
                 *_with_booleans(row[:_BODY_DAY]),
@@ -209,3 +212,28 @@ class SqlRestoring(SqlEntity):
         rows = [params_of(message, _PAST) for message in messages]
         if rows:
             self._db.update("restore.set_attempts", rows)
+
+    def add_steps(self, steps: Sequence[tuple[str, ArchivedStep]]) -> None:
+        """Steps, and waits that have not ended, of messages that were sent in this transaction."""
+        recorded: list[dict[str, Any]] = []
+        waits: list[dict[str, Any]] = []
+        counts: Counter[str] = Counter()
+        for message_id, step in steps:
+            row = params_of(step, ("name", "at", "lease_no")) | {"id": message_id}
+            if not step.is_recorded:
+                waits.append(row | {"signal": step.signal, "until_at": step.until_at})
+                continue
+            counts[message_id] += 1
+            recorded.append(
+                row
+                | {
+                    "step_no": counts[message_id],
+                    "outcome": bytes(step.outcome).decode(),
+                    "day": step.at // DAY,
+                    "kind": step.kind.value,
+                    "took_ms": step.took_ms,
+                }
+            )
+        self._db.update("steps.restore", recorded)
+        self._transaction.lock_signals(sorted({wait["signal"] for wait in waits}))
+        self._db.update("steps.restore_wait", waits)

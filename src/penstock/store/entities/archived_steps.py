@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import msgspec
 
-from penstock.domain.message.step import StepKind
+from penstock.domain.message.step import ArchivedStep, StepKind
 from penstock.ports.archive import LakeRow
 from penstock.store.database import Database, Row
 from penstock.store.verbs.transaction_state import json_list
 
 _TIMES = ("name", "kind", "at", "lease_no", "took_ms")
-_RECORDED = ("name", "kind", "outcome", "at", "lease_no", "took_ms")
 _NO_STEPS: Row = (None, None, None, None)
 
 
@@ -40,8 +38,8 @@ def steps_of_attempts(db: Database, attempts: Iterable[tuple[int, int]]) -> list
                 counts[message_no, lease_no] += 1
             else:
                 suspended[message_no, lease_no] = kind
-    for message_no, lease_no in db.rows("steps.waits_begun", {"message_nos": _list(numbers)}):
-        suspended[message_no, lease_no] = StepKind.WAIT.value
+    for wait in db.rows("steps.waits_begun", {"message_nos": _list(numbers)}):
+        suspended[wait[0], wait[-1]] = StepKind.WAIT.value
     return [(counts.get(key), suspended.get(key)) for key in attempts]
 
 
@@ -52,9 +50,33 @@ def sizes_of_steps(db: Database, message_nos: Iterable[int]) -> Mapping[int, int
 
 
 def recorded_steps(db: Database, message_nos: Iterable[int]) -> Mapping[int, str]:
-    """Steps with their outcomes, of messages that have any."""
-    found = _by_message(db, "steps.of_messages", message_nos)
-    return {no: _text(_RECORDED, steps) for no, steps in found.items()}
+    """Steps with their outcomes and waits that have not ended, of messages that have any."""
+    params = {"message_nos": _list(message_nos)}
+    found: defaultdict[int, list[ArchivedStep]] = defaultdict(list)
+    for message_no, name, kind, outcome, *times in db.rows("steps.of_messages", params):
+        at, lease_no, took_ms = times
+        found[message_no].append(
+            ArchivedStep(
+                name=name,
+                kind=StepKind(kind),
+                at=at,
+                outcome=msgspec.Raw(outcome.encode()),
+                lease_no=lease_no,
+                took_ms=took_ms,
+            )
+        )
+    for message_no, name, signal, at, until_at, lease_no in db.rows("steps.waits_begun", params):
+        found[message_no].append(
+            ArchivedStep(
+                name=name,
+                kind=StepKind.WAIT,
+                at=at,
+                lease_no=lease_no,
+                signal=signal,
+                until_at=until_at,
+            )
+        )
+    return {no: msgspec.json.encode(steps).decode() for no, steps in found.items()}
 
 
 def _by_message(db: Database, query: str, message_nos: Iterable[int]) -> dict[int, list[Row]]:
@@ -74,11 +96,8 @@ def _ending(steps: Sequence[Row], finished_at: int) -> LakeRow:
             suspended += max(0, min(took_ms or 0, finished_at - at))
         else:
             suspended += took_ms or 0
-    return count, took, suspended, _text(_TIMES, steps)
-
-
-def _text(names: Sequence[str], steps: Iterable[Sequence[Any]]) -> str:
-    return msgspec.json.encode([dict(zip(names, step, strict=True)) for step in steps]).decode()
+    rows = [dict(zip(_TIMES, step, strict=True)) for step in steps]
+    return count, took, suspended, msgspec.json.encode(rows).decode()
 
 
 def _list(message_nos: Iterable[int]) -> str:

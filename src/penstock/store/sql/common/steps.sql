@@ -51,7 +51,7 @@ SELECT message_no, name, kind, at, lease_no, took_ms
 
 -- name: waits_begun
 -- Waits that have not ended, of messages that were snoozed for them.
-SELECT message_no, lease_no
+SELECT message_no, step, name, at, until_at, lease_no
   FROM signal_waiter
  WHERE message_no IN {list:message_nos}
    AND lease_no IS NOT NULL;
@@ -69,3 +69,20 @@ SELECT message_no, name, kind, outcome, at, lease_no, took_ms
   FROM step
  WHERE message_no IN {list:message_nos}
  ORDER BY message_no, step_no;
+
+-- name: restore
+-- A step of a message that was restored from the lake.
+INSERT INTO step (message_no, name, step_no, outcome, at, day, kind, lease_no, took_ms)
+SELECT m.message_no, CAST(:name AS text), CAST(:step_no AS integer), CAST(:outcome AS text),
+       CAST(:at AS bigint), CAST(:day AS integer), CAST(:kind AS text), CAST(:lease_no AS bigint),
+       CAST(:took_ms AS bigint)
+  FROM message AS m
+ WHERE m.id = :id;
+
+-- name: restore_wait
+-- A wait of a message that was restored from the lake.
+INSERT INTO signal_waiter (name, message_no, step, at, until_at, lease_no)
+SELECT CAST(:signal AS text), m.message_no, CAST(:name AS text), CAST(:at AS bigint),
+       CAST(:until_at AS bigint), CAST(:lease_no AS bigint)
+  FROM message AS m
+ WHERE m.id = :id;
