@@ -163,15 +163,21 @@ def _cells(one: MeasuredFlows, ours: MeasuredFlows) -> Sequence[str]:
     return [*cells, f"{one.latency.p50:.0f} ms", f"{one.latency.p99:.0f} ms"]
 
 
+def _rate_text(rates: Sequence[float]) -> str:
+    """With a decimal where a whole number would say nothing."""
+    median = statistics.median(rates)
+    return table.rate_text(rates) if median >= 10 else f"{median:.1f}/s"
+
+
 def _run_cells(run: Run, ours: Run) -> list[str]:
     if not run.rates:
         return ["-", "-"]
     cpu = statistics.median(run.cpu_us)
     if not ours.rates:
-        return [table.rate_text(run.rates), f"{cpu:,.0f} µs"]
+        return [_rate_text(run.rates), f"{cpu:,.0f} µs"]
     rate_ratio = statistics.median(run.rates) / statistics.median(ours.rates)
     cpu_ratio = cpu / max(statistics.median(ours.cpu_us), 1e-9)
     return [
-        f"{table.rate_text(run.rates)} {rate_ratio:.2f}x",
+        f"{_rate_text(run.rates)} {rate_ratio:.2f}x",
         f"{cpu:,.0f} µs {cpu_ratio:.1f}x",
     ]

@@ -81,7 +81,7 @@ def test_steps_are_those_that_were_recorded_by_then():
     assert none["recorded_steps"] is None
 
 
-def test_a_wait_whose_signal_arrived_later_goes_on():
+def test_a_wait_whose_signal_arrived_later_continues():
     base = {"sent_at": 5, "due_at": 2_000, "taken_at": 800, "state": "waiting", "lease_no": 1}
     waits = {"name": "go", "kind": "wait", "at": 700, "signal": "go"}
     ended = {"name": "go", "kind": "wait", "at": T + 5}

@@ -58,7 +58,7 @@ class Restored(msgspec.Struct, frozen=True):
     restored: int = 0
     known: int = 0  # existed already
     without_body: int = 0  # the lake does not have their bodies
-    of_flows: int = 0  # restored, but as jobs of their own
+    of_flows: int | msgspec.UnsetType = msgspec.UNSET  # restored as messages of their own
     refused: tuple[tuple[str, str], ...] = ()  # ids, and why
 
     def __add__(self, other: Restored) -> Restored:
@@ -66,7 +66,7 @@ class Restored(msgspec.Struct, frozen=True):
             self.restored + other.restored,
             self.known + other.known,
             self.without_body + other.without_body,
-            self.of_flows + other.of_flows,
+            ((self.of_flows or 0) + (other.of_flows or 0)) or msgspec.UNSET,
             self.refused + other.refused,
         )
 
@@ -140,7 +140,7 @@ def _put(
         restored=len(sent),
         known=len(rows) - len(fresh) + len(whole) - len(sent) - len(refused),
         without_body=len(fresh) - len(whole),
-        of_flows=sum(row.get("flow_no") is not None for row, _ in sent),
+        of_flows=sum(row.get("flow_no") is not None for row, _ in sent) or msgspec.UNSET,
         refused=tuple(refused),
     )
 
