@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from penstock.domain.circuit.circuit import Reported, RequestOutcome
+from penstock.domain.circuit.circuit import OutcomeReport, RequestOutcome
 from penstock.domain.limits import MINUTE
 from penstock.domain.scaling.fleet_status import DECISION, NewFact
 from penstock.domain.scaling.recommendation import Profile
@@ -150,7 +150,7 @@ class Story:
                 50 - failing
             )
             reports = [
-                Reported(permitted, f"{pattern}-{minute}-{n}", outcome)
+                OutcomeReport(permitted, f"{pattern}-{minute}-{n}", outcome)
                 for n, outcome in enumerate(outcomes)
             ]
             circuits.report(reports).result()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from penstock.domain.access.api_key import Role
-from penstock.domain.circuit.circuit import Reported, RequestOutcome, circuit_hash
+from penstock.domain.circuit.circuit import OutcomeReport, RequestOutcome, circuit_hash
 from penstock.services.circuits.permits import PermitRequest
 from tests.clocks import ManualClock
 from tests.console.conftest import NewKey, OpenConsole, run_in_thread
@@ -48,7 +48,7 @@ def tried(server: LiveServer, pattern: str, *outcomes: RequestOutcome) -> None:
         for number, outcome in enumerate(outcomes):
             [permitted] = broker.circuits.permits([PermitRequest(pattern)]).result()
             request_id = f"{pattern}-{broker.clock.now()}-{number}"
-            broker.circuits.report([Reported(permitted, request_id, outcome)]).result()
+            broker.circuits.report([OutcomeReport(permitted, request_id, outcome)]).result()
 
     run_in_thread(do)
 

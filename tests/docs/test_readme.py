@@ -11,6 +11,8 @@ from tests.edge.conftest import MakeProcess
 from tests.edge.process import ServerProcess
 from tests.support.programs import need
 
+LINES_OF_A_SCREEN = 45
+
 
 @pytest.fixture
 def server(make_process: MakeProcess) -> ServerProcess:
@@ -36,6 +38,12 @@ def test_the_operations_page_creates_and_lists_keys(server: ServerProcess) -> No
 
     assert any("pk_" in line for line in lines)
     assert any("shop" in line and "orders.*" in line for line in lines)
+
+
+def test_the_tour_begins_after_two_screens_at_most() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+
+    assert text[: text.index("## Five minutes with curl")].count("\n") <= 2 * LINES_OF_A_SCREEN
 
 
 def test_the_readme_shows_the_two_commands() -> None:

@@ -1,4 +1,4 @@
-"""A result is stored exactly if its message is done, wherever the worker is killed."""
+"""A result is stored if and only if its message is done, wherever the worker is killed."""
 
 from __future__ import annotations
 

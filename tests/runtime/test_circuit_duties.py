@@ -10,8 +10,8 @@ import pytest
 
 from penstock.domain.circuit.circuit import (
     CircuitState,
+    OutcomeReport,
     Permit,
-    Reported,
     RequestOutcome,
     circuit_hash,
 )
@@ -71,7 +71,7 @@ class Node:
     def open(self, *queues: Queue) -> None:
         """All of them are held, in this order."""
         permits = self.circuits.permits([PermitRequest(PATTERN, queues[0].queue_no)]).result()
-        self.circuits.report([Reported(permits[0], "a", RequestOutcome.FAILURE)]).result()
+        self.circuits.report([OutcomeReport(permits[0], "a", RequestOutcome.FAILURE)]).result()
         for queue in queues[1:]:
             self.driver.clock.advance(ms=1)
             found = self.circuits.permits([PermitRequest(PATTERN, queue.queue_no)]).result()
@@ -188,7 +188,7 @@ def test_a_circuit_whose_probes_fail_stays_open_ever_longer_if_so_configured(dri
         node.tick()
         assert node.state is HALF
         [permitted] = node.circuits.permits([PermitRequest(PATTERN, queues[1].queue_no)]).result()
-        node.circuits.report([Reported(permitted, "p", RequestOutcome.FAILURE)]).result()
+        node.circuits.report([OutcomeReport(permitted, "p", RequestOutcome.FAILURE)]).result()
 
 
 def test_each_duty_runs_once_per_interval_however_many_nodes_there_are(driver, node, other, queues):

@@ -7,9 +7,9 @@ from typing import Any
 
 from penstock.domain.circuit.circuit import (
     CircuitState,
+    OutcomeReport,
     Permit,
-    Permitted,
-    Reported,
+    PermitAnswer,
     RequestOutcome,
     circuit_hash,
 )
@@ -54,24 +54,26 @@ class CircuitDriver:
         self.routes.put(json.dumps(RULES)).result()
         self.circuits.breaker.put(BreakerSettings(**(ON | changes))).result()
 
-    def ask(self, queue: Queue | None = None, pattern: str = PATTERN) -> Permitted:
+    def ask(self, queue: Queue | None = None, pattern: str = PATTERN) -> PermitAnswer:
         return self._asked(PermitRequest(pattern, queue.queue_no if queue else None))
 
-    def ask_for_job(self, route: str = "stripe") -> Permitted:
+    def ask_for_job(self, route: str = "stripe") -> PermitAnswer:
         return self._asked(PermitRequest(route, is_of_table=False))
 
-    def _asked(self, wanted: PermitRequest) -> Permitted:
+    def _asked(self, wanted: PermitRequest) -> PermitAnswer:
         found = self.circuits.permits([wanted]).result()
         if not self.circuits.is_final(found):
             found = self.circuits.secure(found).result()
         return found[0]
 
-    def report(self, permitted: Permitted, outcome: RequestOutcome | None, name: str = "r") -> None:
-        self.circuits.report([Reported(permitted, name, outcome)]).result()
+    def report(
+        self, permitted: PermitAnswer, outcome: RequestOutcome | None, name: str = "r"
+    ) -> None:
+        self.circuits.report([OutcomeReport(permitted, name, outcome)]).result()
 
     def fail(self, queue: Queue, count: int = 2, pattern: str = PATTERN) -> None:
         permitted = self.ask(queue, pattern)
-        reports = [Reported(permitted, f"f{i}", FAILURE) for i in range(count)]
+        reports = [OutcomeReport(permitted, f"f{i}", FAILURE) for i in range(count)]
         self.circuits.report(reports).result()
 
     def half_open(self) -> None:

@@ -6,7 +6,12 @@ import json
 
 import pytest
 
-from penstock.domain.circuit.circuit import CircuitState, Reported, RequestOutcome, circuit_hash
+from penstock.domain.circuit.circuit import (
+    CircuitState,
+    OutcomeReport,
+    RequestOutcome,
+    circuit_hash,
+)
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.errors import InvalidRequest, RouteNotFound
 from penstock.domain.fact import FactFilter
@@ -37,7 +42,7 @@ def circuits(store_driver: StoreDriver, routes: RouteService) -> CircuitService:
 
 def break_(circuits: CircuitService, pattern: str, queue_no: int | None = None) -> None:
     permitted = circuits.unchecked(pattern, queue_no)
-    circuits.report([Reported(permitted, "a", RequestOutcome.FAILURE)]).result()
+    circuits.report([OutcomeReport(permitted, "a", RequestOutcome.FAILURE)]).result()
 
 
 def test_without_rules_no_request_is_taken(routes):

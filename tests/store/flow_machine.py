@@ -163,7 +163,7 @@ class FlowMachine(RuleBasedStateMachine):
         no = self.queues[queue].queue_no
         self.write(lambda s: s.maintenance.expire(no, now=self.now, limit=MANY))
         self.observe()
-        self.write(lambda s: s.maintenance.bring_back(no, now=self.now, limit=MANY))
+        self.write(lambda s: s.maintenance.return_due(no, now=self.now, limit=MANY))
         self.observe()
 
     @rule(which=WHICH, how=st.sampled_from(["cancel", "bury", "complete", "reschedule"]))

@@ -176,10 +176,10 @@ class StoreMachine(RuleBasedStateMachine):
             assert found == self.model.purge(no, now=self.now)
 
     @rule(queue=QUEUES, limit=st.sampled_from([1, MANY]))
-    def bring_back(self, queue: int, limit: int) -> None:
+    def return_due(self, queue: int, limit: int) -> None:
         no = self.queues[queue].queue_no
-        found = self.write(lambda s: s.maintenance.bring_back(no, now=self.now, limit=limit))
-        assert found == self.model.bring_back(no, now=self.now, limit=limit)
+        found = self.write(lambda s: s.maintenance.return_due(no, now=self.now, limit=limit))
+        assert found == self.model.return_due(no, now=self.now, limit=limit)
 
     @rule(queue=QUEUES)
     def expire(self, queue: int) -> None:

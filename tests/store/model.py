@@ -108,7 +108,7 @@ class Model(LimitsModel):
         for queue_no in dict.fromkeys(claim.queue_no for claim in claims):
             if self.queues[queue_no].is_claimable:
                 self._expire(queue_no, now=claims[0].now)
-                self._bring_back(queue_no, now=claims[0].now)
+                self._return_due(queue_no, now=claims[0].now)
                 self._finish_transaction(claims[0].now)
         alone = list(map(is_alone, claims))
         alike = [
@@ -160,8 +160,8 @@ class Model(LimitsModel):
         self._finish_transaction(now)
         return found
 
-    def bring_back(self, queue_no: int, *, now: int, limit: int | None = None) -> int:
-        found = self._bring_back(queue_no, now=now, limit=limit)
+    def return_due(self, queue_no: int, *, now: int, limit: int | None = None) -> int:
+        found = self._return_due(queue_no, now=now, limit=limit)
         self._finish_transaction(now)
         return found
 
@@ -171,7 +171,7 @@ class Model(LimitsModel):
             self._note(m, lifecycle.expire(m, now=now), now=now)
         return len(messages)
 
-    def _bring_back(self, queue_no: int, *, now: int, limit: int | None = None) -> int:
+    def _return_due(self, queue_no: int, *, now: int, limit: int | None = None) -> int:
         due = [m for m in self.of(queue_no, [State.WAITING, State.LEASED]) if m.due_at <= now]
         due = sorted(due, key=lambda m: (m.due_at, m.order_no))[:limit]
         for before in due:

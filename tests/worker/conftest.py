@@ -19,7 +19,7 @@ from tests.worker.driver import PumpDriver
 
 __all__ = ["backend", "clock", "store_driver", "open_store", "renewable_database", "store"]
 
-MakeRig = Callable[..., PumpDriver]
+MakeDriver = Callable[..., PumpDriver]
 Start = Callable[..., JobWorker]
 
 
@@ -68,7 +68,7 @@ def start(timed_app: Penstock) -> Iterator[Start]:
 
 
 @pytest.fixture
-def make_rig(app: Penstock, clock: ManualClock) -> Iterator[MakeRig]:
+def make_driver(app: Penstock, clock: ManualClock) -> Iterator[MakeDriver]:
     with ExitStack() as stack:
 
         def make(**order: Any) -> PumpDriver:

@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock import Penstock
 from penstock.api.jobs.attempt_logs import LogPart
-from penstock.domain.circuit.circuit import Permitted, Reported
+from penstock.domain.circuit.circuit import OutcomeReport, PermitAnswer
 from penstock.domain.message.lifecycle import Message
 from penstock.worker.application import ActAnswer, JobSource, Unanswered
 from penstock.worker.assignment import Assignment
@@ -71,7 +71,7 @@ class Interruptible:
     def listen(self, queues: Sequence[str], callback: Callable[[], None]) -> Callable[[], None]:
         return self._source.listen(queues, callback)
 
-    def permits(self, jobs: Mapping[str, str]) -> Mapping[str, Permitted] | None:
+    def permits(self, jobs: Mapping[str, str]) -> Mapping[str, PermitAnswer] | None:
         self.asked.append(list(jobs))
         if self.no_answer is not None:
             raise self.no_answer
@@ -81,7 +81,7 @@ class Interruptible:
         self._check()
         return self._source.keep_logs(parts)
 
-    def report(self, reports: Sequence[Reported]) -> None:
+    def report(self, reports: Sequence[OutcomeReport]) -> None:
         self._check()
         self.reports += 1
         self._source.report(reports)

@@ -39,10 +39,10 @@ def captured(app: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("captured")
-def test_lines_are_kept_with_the_attempt_before_its_end_is_reported(app, make_rig):
+def test_lines_are_kept_with_the_attempt_before_its_end_is_reported(app, make_driver):
     capture_logs(app)
     sent, other = app.enqueue("send", {"to": "ada"}, queue="mail"), app.enqueue("quiet", {})
-    driver = make_rig(slots=3)
+    driver = make_driver(slots=3)
     driver.turn()
     driver.run_all()
     driver.turn()
@@ -58,10 +58,10 @@ def test_lines_are_kept_with_the_attempt_before_its_end_is_reported(app, make_ri
 
 
 @pytest.mark.usefixtures("captured")
-def test_each_attempt_has_lines_of_its_own(app, clock, make_rig):
+def test_each_attempt_has_lines_of_its_own(app, clock, make_driver):
     capture_logs(app)
     sent = app.enqueue("send", {"to": "bob"}, queue="mail")
-    driver = make_rig(slots=1)
+    driver = make_driver(slots=1)
     for _ in range(4):
         driver.turn()
         driver.run_all()
@@ -72,11 +72,11 @@ def test_each_attempt_has_lines_of_its_own(app, clock, make_rig):
 
 @pytest.mark.usefixtures("captured")
 def test_lines_are_sent_while_the_job_runs_and_a_reader_continues_with_the_cursor(
-    app, clock, make_rig
+    app, clock, make_driver
 ):
     capture_logs(app)
     sent = app.enqueue("send", {"to": "ada"}, queue="mail")
-    driver = make_rig(slots=1)
+    driver = make_driver(slots=1)
     driver.turn()
     job = driver.begin()
     job.log.add("info", "shop.mail", "10 of 200")
@@ -96,11 +96,11 @@ def test_lines_are_sent_while_the_job_runs_and_a_reader_continues_with_the_curso
 
 @pytest.mark.usefixtures("captured")
 def test_lines_are_sent_again_while_the_store_does_not_answer_and_are_kept_once(
-    app, clock, make_rig
+    app, clock, make_driver
 ):
     capture_logs(app)
     sent = app.enqueue("send", {"to": "ada"}, queue="mail")
-    driver = make_rig(slots=1)
+    driver = make_driver(slots=1)
     driver.turn()
     driver.run_all()
     driver.source.error = StoreUnavailable("gone")
@@ -113,10 +113,10 @@ def test_lines_are_sent_again_while_the_store_does_not_answer_and_are_kept_once(
     assert app.jobs.get(sent).state == "done"
 
 
-def test_a_job_that_lost_its_lease_keeps_no_more_lines(app, make_rig, captured):
+def test_a_job_that_lost_its_lease_keeps_no_more_lines(app, make_driver, captured):
     capture_logs(app)
     sent = app.enqueue("send", {"to": "ada"}, queue="mail")
-    driver = make_rig(slots=1)
+    driver = make_driver(slots=1)
     driver.turn()
     app.jobs.cancel(sent)
     driver.run_all()

@@ -144,14 +144,14 @@ def test_an_interruption_never_reaches_what_the_thread_does_next():
         thread.join(PATIENCE_S)
 
 
-def test_a_cancelled_job_in_a_sandbox_is_killed_only_if_it_does_not_stop(app, clock, make_rig):
+def test_a_cancelled_job_in_a_sandbox_is_killed_only_if_it_does_not_stop(app, clock, make_driver):
     done: list[str] = []
 
     @app.job(queue="mail", timeout="1h")
     def long() -> None: ...
 
     sent = [long.enqueue() for _ in range(2)]
-    driver = make_rig(slots=2, has_sandbox=True)
+    driver = make_driver(slots=2, has_sandbox=True)
     driver.turn()
     jobs = [driver.begin(), driver.begin()]
     for job in jobs:

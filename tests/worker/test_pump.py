@@ -13,7 +13,7 @@ from penstock.worker.processes.process_exit import ProcessExit
 from tests.worker.driver import LEASE_MS
 
 
-def test_jobs_are_claimed_for_the_free_slots_and_completed_with_the_next_turn(app, make_rig):
+def test_jobs_are_claimed_for_the_free_slots_and_completed_with_the_next_turn(app, make_driver):
     done: list[int] = []
 
     @app.job(queue="mail")
@@ -21,7 +21,7 @@ def test_jobs_are_claimed_for_the_free_slots_and_completed_with_the_next_turn(ap
         done.append(n)
 
     sent = [count.enqueue(n) for n in range(5)]
-    driver = make_rig(slots=3)
+    driver = make_driver(slots=3)
 
     driver.turn()
     assert len(driver.slots.waiting) == 3
@@ -33,10 +33,10 @@ def test_jobs_are_claimed_for_the_free_slots_and_completed_with_the_next_turn(ap
     assert len(driver.slots.waiting) == 2  # they came in the same step
 
 
-def test_an_iteration_reports_and_claims_in_one_call(app, make_rig):
+def test_an_iteration_reports_and_claims_in_one_call(app, make_driver):
     job = _nothing(app)
     job.enqueue_many([{}] * 4)
-    driver = make_rig(slots=2)
+    driver = make_driver(slots=2)
     driver.turn()
     driver.run_all()
     before = driver.source.claims
@@ -46,18 +46,18 @@ def test_an_iteration_reports_and_claims_in_one_call(app, make_rig):
     assert driver.source.claims == before + 1
 
 
-def test_beyond_the_free_slots_as_many_are_claimed_as_prefetch_says(app, make_rig):
+def test_beyond_the_free_slots_as_many_are_claimed_as_prefetch_says(app, make_driver):
     _nothing(app).enqueue_many([{}] * 9)
-    driver = make_rig(slots=2, prefetch=4)
+    driver = make_driver(slots=2, prefetch=4)
 
     driver.turn()
 
     assert len(driver.slots.waiting) == 6
 
 
-def test_a_worker_without_a_free_slot_claims_nothing(app, make_rig):
+def test_a_worker_without_a_free_slot_claims_nothing(app, make_driver):
     _nothing(app).enqueue_many([{}] * 3)
-    driver = make_rig(slots=1)
+    driver = make_driver(slots=1)
     driver.turn()
     driver.begin()
     before = driver.source.claims
@@ -68,9 +68,9 @@ def test_a_worker_without_a_free_slot_claims_nothing(app, make_rig):
     assert driver.source.claims == before
 
 
-def test_a_worker_without_a_free_slot_sleeps_until_its_leases_are_due(app, clock, make_rig):
+def test_a_worker_without_a_free_slot_sleeps_until_its_leases_are_due(app, clock, make_driver):
     _nothing(app).enqueue_many([{}] * 3)
-    driver = make_rig(slots=1)
+    driver = make_driver(slots=1)
     driver.turn()
     driver.begin()
     clock.advance(seconds=5)
@@ -78,10 +78,10 @@ def test_a_worker_without_a_free_slot_sleeps_until_its_leases_are_due(app, clock
     assert driver.turn() > clock.now() + 1_000
 
 
-def test_leases_are_kept_of_what_runs_and_of_what_is_in_line(app, clock, make_rig):
+def test_leases_are_kept_of_what_runs_and_of_what_is_in_line(app, clock, make_driver):
     job = _nothing(app)
     ids = [job.enqueue().id for _ in range(2)]
-    driver = make_rig(slots=1, prefetch=1)
+    driver = make_driver(slots=1, prefetch=1)
     driver.turn()
     running = driver.begin()
 
@@ -96,10 +96,10 @@ def test_leases_are_kept_of_what_runs_and_of_what_is_in_line(app, clock, make_ri
 
 
 def test_without_an_iteration_in_time_the_lease_is_lost_and_the_result_is_not_reported(
-    app, clock, make_rig
+    app, clock, make_driver
 ):
     sent = _nothing(app).enqueue()
-    late, other = make_rig(slots=1), make_rig(slots=1)
+    late, other = make_driver(slots=1), make_driver(slots=1)
     late.turn()
     held = late.begin()
 
@@ -118,11 +118,11 @@ def test_without_an_iteration_in_time_the_lease_is_lost_and_the_result_is_not_re
 
 @pytest.mark.parametrize("age_ms", [0, NOTICE_MS // 4, NOTICE_MS // 2, NOTICE_MS])
 def test_a_job_that_an_operator_cancels_is_stopped_within_four_seconds(
-    app, clock, make_rig, age_ms
+    app, clock, make_driver, age_ms
 ):
     job = _nothing(app)
     job.enqueue()
-    driver = make_rig(slots=2)
+    driver = make_driver(slots=2)
     driver.turn()
     driver.begin()
     clock.advance(ms=NOTICE_MS - age_ms)  # leases are checked when this one is that old
@@ -148,9 +148,9 @@ def test_a_job_that_an_operator_cancels_is_stopped_within_four_seconds(
     assert (ending.outcome, ending.reason, ending.leased_by) == (State.CANCELLED, "no", "ada")
 
 
-def test_a_job_cancelled_before_it_gets_a_slot_is_not_begun(app, clock, make_rig):
+def test_a_job_cancelled_before_it_gets_a_slot_is_not_begun(app, clock, make_driver):
     ids = _nothing(app).enqueue_many([{}] * 2)
-    driver = make_rig(slots=1, prefetch=1)
+    driver = make_driver(slots=1, prefetch=1)
     driver.turn()
     driver.begin()
     app.backend.broker.messages.cancel(ids[1].id, reason=None, is_running_ok=True).result()
@@ -162,9 +162,9 @@ def test_a_job_cancelled_before_it_gets_a_slot_is_not_begun(app, clock, make_rig
     assert not waiting.begin(clock.now())
 
 
-def test_an_unknown_kind_is_parked_and_run_by_a_worker_that_knows_it(app, clock, make_rig):
+def test_an_unknown_kind_is_parked_and_run_by_a_worker_that_knows_it(app, clock, make_driver):
     sent = app.enqueue("from-the-future", {}, queue="mail")
-    driver = make_rig(slots=1)
+    driver = make_driver(slots=1)
     driver.turn()
     driver.turn()
 
@@ -183,13 +183,13 @@ def test_an_unknown_kind_is_parked_and_run_by_a_worker_that_knows_it(app, clock,
     assert driver.message(sent.id) is None
 
 
-def test_arguments_that_do_not_fit_park_a_job_that_may_come_from_a_newer_program(app, make_rig):
+def test_arguments_that_do_not_fit_park_a_job_that_may_come_from_a_newer_program(app, make_driver):
     sent = app.enqueue("strict", {"number": "many"}, queue="mail")
 
     @app.job(queue="mail", kind="strict")
     def strict(number: int) -> None: ...
 
-    driver = make_rig(slots=1)
+    driver = make_driver(slots=1)
     driver.turn()
     driver.turn()
 
@@ -198,10 +198,10 @@ def test_arguments_that_do_not_fit_park_a_job_that_may_come_from_a_newer_program
     assert (parked.state, parked.attempts) == (State.WAITING, 0)
 
 
-def test_draining_gives_back_what_has_not_begun_and_lets_finish_what_runs(app, make_rig):
+def test_draining_gives_back_what_has_not_begun_and_lets_finish_what_runs(app, make_driver):
     job = _nothing(app)
     first, second = job.enqueue(), job.enqueue()
-    driver = make_rig(slots=1, prefetch=1)
+    driver = make_driver(slots=1, prefetch=1)
     driver.turn()
     held = driver.begin()
 
@@ -220,10 +220,10 @@ def test_draining_gives_back_what_has_not_begun_and_lets_finish_what_runs(app, m
 
 
 def test_a_job_that_still_runs_when_draining_is_over_is_released_without_losing_an_attempt(
-    app, make_rig
+    app, make_driver
 ):
     sent = _nothing(app).enqueue()
-    driver = make_rig(slots=1)
+    driver = make_driver(slots=1)
     driver.turn()
     held = driver.begin()
 
@@ -240,14 +240,14 @@ def test_a_job_that_still_runs_when_draining_is_over_is_released_without_losing_
     assert (message.state, message.attempts) == (State.READY, 0)
 
 
-def test_a_job_that_has_crashed_a_worker_before_runs_in_a_sandbox(app, make_rig):
+def test_a_job_that_has_crashed_a_worker_before_runs_in_a_sandbox(app, make_driver):
     _nothing(app).enqueue()
-    victim = make_rig(slots=1)
+    victim = make_driver(slots=1)
     victim.turn()
     victim.begin()
     _crash(victim)
 
-    driver = make_rig(slots=1, has_sandbox=True)
+    driver = make_driver(slots=1, has_sandbox=True)
     driver.turn()
 
     [held] = driver.slots.waiting

@@ -14,9 +14,11 @@ from penstock.worker.handling import run
 from tests.worker.driver import LEASE_MS, LuckyDice
 
 
-def test_an_act_that_the_store_did_not_take_is_reported_when_it_answers_again(app, clock, make_rig):
+def test_an_act_that_the_store_did_not_take_is_reported_when_it_answers_again(
+    app, clock, make_driver
+):
     sent = _nothing(app).enqueue()
-    driver = make_rig(slots=1)
+    driver = make_driver(slots=1)
     driver.turn()
     driver.run_all()
 
@@ -33,7 +35,7 @@ def test_an_act_that_the_store_did_not_take_is_reported_when_it_answers_again(ap
     assert driver.message(sent.id) is None
 
 
-def test_a_job_whose_result_is_too_large_is_buried_and_its_place_is_free_again(app, make_rig):
+def test_a_job_whose_result_is_too_large_is_buried_and_its_place_is_free_again(app, make_driver):
     limits = app.open().backend.limits
     assert limits is not None
 
@@ -42,7 +44,7 @@ def test_a_job_whose_result_is_too_large_is_buried_and_its_place_is_free_again(a
         return "x" * size
 
     large, small = text.enqueue(limits.max_result_bytes), text.enqueue(3)
-    driver = make_rig(slots=2)
+    driver = make_driver(slots=2)
     driver.turn()
     driver.run_all()
     driver.turn()  # the server refuses the completion
@@ -56,9 +58,9 @@ def test_a_job_whose_result_is_too_large_is_buried_and_its_place_is_free_again(a
     assert driver.pump._jobs.free_places == driver.order.places
 
 
-def test_an_outage_is_logged_once_and_so_is_its_end(app, clock, make_rig, caplog):
+def test_an_outage_is_logged_once_and_so_is_its_end(app, clock, make_driver, caplog):
     caplog.set_level("INFO", "penstock.worker")
-    driver = make_rig()
+    driver = make_driver()
     for error in (StoreUnavailable("the disk is full"), OSError("gone"), None, None):
         driver.source.error = error
         driver.turn()
@@ -68,10 +70,12 @@ def test_an_outage_is_logged_once_and_so_is_its_end(app, clock, make_rig, caplog
     assert lines == ["waiting for the store: the disk is full", "connected to the store again"]
 
 
-def test_only_the_ends_that_the_store_did_not_answer_are_sent_again(app, clock, make_rig, caplog):
+def test_only_the_ends_that_the_store_did_not_answer_are_sent_again(
+    app, clock, make_driver, caplog
+):
     job = _nothing(app)
     sent = [job.enqueue() for _ in range(3)]
-    driver = make_rig()
+    driver = make_driver()
     driver.turn()
     driver.run_all()
     driver.source.answered = 1
@@ -87,7 +91,7 @@ def test_only_the_ends_that_the_store_did_not_answer_are_sent_again(app, clock, 
     assert "was rejected" not in caplog.text
 
 
-def test_frequent_progress_is_reported_with_one_extension(app, make_rig):
+def test_frequent_progress_is_reported_with_one_extension(app, make_driver):
     @app.job(queue="mail")
     def long() -> Snooze:
         for step in range(100):
@@ -95,7 +99,7 @@ def test_frequent_progress_is_reported_with_one_extension(app, make_rig):
         return Snooze("1m")
 
     sent = long.enqueue()
-    driver = make_rig(slots=1)
+    driver = make_driver(slots=1)
     driver.turn()
     driver.run_all()
     driver.turn()
@@ -112,7 +116,7 @@ def _nothing(app: Penstock):
     return nothing
 
 
-def test_the_valid_part_of_an_invalid_error_text_is_kept(app, make_rig, caplog):
+def test_the_valid_part_of_an_invalid_error_text_is_kept(app, make_driver, caplog):
     caplog.set_level(logging.ERROR)  # pytest-xdist cannot transmit such a line
 
     @app.job(queue="mail")
@@ -120,7 +124,7 @@ def test_the_valid_part_of_an_invalid_error_text_is_kept(app, make_rig, caplog):
         raise FileNotFoundError("no such file: 'caf\udce9'")  # as Python renders undecodable names
 
     sent, other = read.enqueue(), _nothing(app).enqueue()
-    driver = make_rig(slots=2)
+    driver = make_driver(slots=2)
     driver.turn()
     driver.run_all()
     driver.turn()
@@ -139,14 +143,14 @@ def test_the_valid_part_of_an_invalid_error_text_is_kept(app, make_rig, caplog):
         lambda: current().extend("30d"),
     ],
 )
-def test_a_report_that_a_running_job_cannot_make_does_not_end_it(app, clock, make_rig, ask):
+def test_a_report_that_a_running_job_cannot_make_does_not_end_it(app, clock, make_driver, ask):
     @app.job(queue="mail")
     def long() -> None:
         with suppress(InvalidRequest):
             ask()
 
     sent = long.enqueue()
-    driver = make_rig(slots=1)
+    driver = make_driver(slots=1)
     driver.turn()
     held = driver.begin()
     run(held, app.handlers, LuckyDice())  # it has asked, and keeps running
@@ -161,13 +165,13 @@ def test_a_report_that_a_running_job_cannot_make_does_not_end_it(app, clock, mak
 
 
 @pytest.mark.parametrize("outcome", [Snooze, Retry])
-def test_a_time_that_no_queue_takes_is_an_error_of_the_job(app, make_rig, outcome):
+def test_a_time_that_no_queue_takes_is_an_error_of_the_job(app, make_driver, outcome):
     @app.job(queue="mail")
     def never() -> None:
         raise outcome("10000d")
 
     sent = never.enqueue()
-    driver = make_rig(slots=1)
+    driver = make_driver(slots=1)
     driver.turn()
     driver.run_all()
     driver.turn()

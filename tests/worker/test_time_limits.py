@@ -16,12 +16,14 @@ def backend() -> str:
     return "sqlite"
 
 
-def test_a_job_past_its_time_limit_is_dead_as_timed_out_and_not_tried_again(app, clock, make_rig):
+def test_a_job_past_its_time_limit_is_dead_as_timed_out_and_not_tried_again(
+    app, clock, make_driver
+):
     @app.job(queue="mail", timeout="2s")
     def long() -> None: ...
 
     sent = long.enqueue()
-    driver = make_rig(slots=1)
+    driver = make_driver(slots=1)
     driver.turn()
     held = driver.begin()
 
@@ -38,12 +40,12 @@ def test_a_job_past_its_time_limit_is_dead_as_timed_out_and_not_tried_again(app,
     assert (message.state, message.reason) == (State.DEAD, "timed_out")
 
 
-def test_after_a_time_out_that_is_tried_again_the_jobs_own_back_off_counts(app, clock, make_rig):
+def test_after_a_time_out_that_is_tried_again_the_jobs_own_back_off_counts(app, clock, make_driver):
     @app.job(queue="mail", timeout="5s", retries_timeouts=True, backoff="10m")
     def long() -> None: ...
 
     sent = long.enqueue()
-    driver = make_rig(slots=1)
+    driver = make_driver(slots=1)
     driver.turn()
     held = driver.begin()
 
@@ -58,12 +60,12 @@ def test_after_a_time_out_that_is_tried_again_the_jobs_own_back_off_counts(app, 
     assert message.last_error == "stopped at its time limit of 5s"
 
 
-def test_a_time_limit_counts_from_the_start_and_not_from_the_claim(app, clock, make_rig):
+def test_a_time_limit_counts_from_the_start_and_not_from_the_claim(app, clock, make_driver):
     @app.job(queue="mail", timeout="5s")
     def long() -> None: ...
 
     sent = long.enqueue()
-    driver, other = make_rig(slots=1), make_rig(slots=1)
+    driver, other = make_driver(slots=1), make_driver(slots=1)
     driver.turn()
 
     clock.advance(seconds=4)
@@ -81,13 +83,13 @@ def test_a_time_limit_counts_from_the_start_and_not_from_the_claim(app, clock, m
 
 @pytest.mark.parametrize("is_quick", [True, False])
 def test_a_job_that_does_not_stop_at_its_time_limit_is_flagged_before_its_lease_runs_out(
-    app, clock, make_rig, is_quick
+    app, clock, make_driver, is_quick
 ):
     @app.job(queue="mail", timeout="5s")
     def deaf() -> None: ...
 
     sent = deaf.enqueue()
-    driver, other = make_rig(slots=1, has_sandbox=True), make_rig(slots=1)
+    driver, other = make_driver(slots=1, has_sandbox=True), make_driver(slots=1)
     driver.turn()
     held = driver.begin()
     clock.advance(seconds=5)
@@ -114,13 +116,13 @@ def test_a_job_that_does_not_stop_at_its_time_limit_is_flagged_before_its_lease_
 
 
 def test_a_worker_that_is_gone_with_a_job_past_its_time_limit_has_it_run_again(
-    app, clock, make_rig
+    app, clock, make_driver
 ):
     @app.job(queue="mail", timeout="5s")
     def long() -> None: ...
 
     sent = long.enqueue()
-    gone, other = make_rig(slots=1), make_rig(slots=1)
+    gone, other = make_driver(slots=1), make_driver(slots=1)
     gone.turn()
     gone.begin()
     clock.advance(ms=LEASE_MS)
@@ -132,12 +134,12 @@ def test_a_worker_that_is_gone_with_a_job_past_its_time_limit_has_it_run_again(
     assert other.message(sent.id) is None
 
 
-def test_when_it_began_is_reported_again_if_the_store_did_not_hear_it(app, clock, make_rig):
+def test_when_it_began_is_reported_again_if_the_store_did_not_hear_it(app, clock, make_driver):
     @app.job(queue="mail", timeout="5s")
     def long() -> None: ...
 
     sent = long.enqueue()
-    driver = make_rig(slots=1, lease_ms=3_000)
+    driver = make_driver(slots=1, lease_ms=3_000)
     driver.turn()
     clock.advance(seconds=2)
     held = driver.begin()
@@ -162,13 +164,13 @@ def test_when_it_began_is_reported_again_if_the_store_did_not_hear_it(app, clock
 
 
 def test_a_job_that_cannot_begin_within_half_its_time_limit_is_given_back_unspent(
-    app, clock, make_rig
+    app, clock, make_driver
 ):
     @app.job(queue="mail", timeout="3s")
     def short() -> None: ...
 
     sent = short.enqueue()
-    driver = make_rig(slots=1)
+    driver = make_driver(slots=1)
     assert driver.turn() <= clock.now() + 1_500
     [held] = driver.slots.waiting
 
@@ -184,13 +186,13 @@ def test_a_job_that_cannot_begin_within_half_its_time_limit_is_given_back_unspen
 
 
 def test_a_job_that_waits_in_its_slot_for_a_sandbox_is_given_back_later_and_in_its_old_place(
-    app, clock, make_rig
+    app, clock, make_driver
 ):
     @app.job(queue="mail", timeout="3s")
     def short() -> None: ...
 
     sent, younger = short.enqueue(), short.enqueue()
-    driver = make_rig(slots=1, has_sandbox=True)
+    driver = make_driver(slots=1, has_sandbox=True)
     driver.turn()
     held = driver.slots.waiting.popleft()
     held.has_slot = True
@@ -212,13 +214,13 @@ def test_a_job_that_waits_in_its_slot_for_a_sandbox_is_given_back_later_and_in_i
 
 
 def test_a_job_that_does_not_stop_at_its_time_limit_does_not_keep_a_worker_from_ending(
-    app, clock, make_rig
+    app, clock, make_driver
 ):
     @app.job(queue="mail", timeout="5s")
     async def blocks() -> None: ...
 
     sent = blocks.enqueue()
-    driver = make_rig(slots=1)
+    driver = make_driver(slots=1)
     driver.turn()
     driver.begin()
     clock.advance(seconds=5)
@@ -245,13 +247,13 @@ def test_a_job_that_does_not_stop_at_its_time_limit_does_not_keep_a_worker_from_
         ("1s", True, "EVENT_LOOP"),
     ],
 )
-def test_a_job_runs_where_it_can_be_stopped(app, make_rig, timeout, is_async, way):
+def test_a_job_runs_where_it_can_be_stopped(app, make_driver, timeout, is_async, way):
     async def wait() -> None: ...
 
     def work() -> None: ...
 
     app.job(queue="mail", timeout=timeout)(wait if is_async else work).enqueue()
-    driver = make_rig(slots=1, has_sandbox=True)
+    driver = make_driver(slots=1, has_sandbox=True)
     driver.turn()
 
     assert [held.runs_in.name for held in driver.slots.waiting] == [way]

@@ -17,9 +17,9 @@ from penstock.api.operation import (
 )
 from penstock.domain.access.api_key import Role
 from penstock.domain.circuit.circuit import (
+    OutcomeReport,
     Permit,
-    Permitted,
-    Reported,
+    PermitAnswer,
     RequestOutcome,
     circuit_hash,
 )
@@ -50,12 +50,12 @@ class RoutePermit(AnswerRecord, frozen=True, omit_defaults=True):
     ] = 0
 
     @classmethod
-    def of(cls, permitted: Permitted) -> Self:
-        return cls.copy_of(permitted, route=permitted.pattern)
+    def of(cls, answer: PermitAnswer) -> Self:
+        return cls.copy_of(answer, route=answer.pattern)
 
     @property
-    def permitted(self) -> Permitted:
-        return _permitted(self, wait_ms=self.wait_ms, retry_ms=self.retry_ms)
+    def permit_answer(self) -> PermitAnswer:
+        return _permit_answer(self, wait_ms=self.wait_ms, retry_ms=self.retry_ms)
 
 
 class RoutePermits(AnswerRecord, frozen=True):
@@ -77,24 +77,24 @@ class JobOutcome(RequestRecord, kw_only=True):
     took_ms: Annotated[DurationMs, about("How long the job ran.")] = 0
 
     @classmethod
-    def of(cls, reported: Reported) -> Self:
+    def of(cls, report: OutcomeReport) -> Self:
         return cls(
-            route=reported.permitted.pattern,
-            id=reported.request_id,
-            outcome=None if reported.outcome is None else reported.outcome.value,
-            permit=reported.permitted.permit,
-            generation=reported.permitted.generation,
-            took_ms=reported.took_ms,
+            route=report.permit_answer.pattern,
+            id=report.request_id,
+            outcome=None if report.outcome is None else report.outcome.value,
+            permit=report.permit_answer.permit,
+            generation=report.permit_answer.generation,
+            took_ms=report.took_ms,
         )
 
     @property
-    def reported(self) -> Reported:
+    def report(self) -> OutcomeReport:
         outcome = None if self.outcome is None else RequestOutcome(self.outcome)
-        return Reported(_permitted(self), self.id, outcome, self.took_ms)
+        return OutcomeReport(_permit_answer(self), self.id, outcome, self.took_ms)
 
 
-def _permitted(of: RoutePermit | JobOutcome, **more: int) -> Permitted:
-    return Permitted(
+def _permit_answer(of: RoutePermit | JobOutcome, **more: int) -> PermitAnswer:
+    return PermitAnswer(
         permit=of.permit,
         pattern=of.route,
         hash=circuit_hash(of.route),

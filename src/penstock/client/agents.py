@@ -94,7 +94,7 @@ class _RecordedTools(WrapperToolset[Any]):
                     return {"retry": error.message}
                 except ToolFailed as error:
                     return {"failed": error.message}
-            return _written(step, result)
+            return _write(step, result)
 
         return _read(await _steps().step(step, execute))
 
@@ -113,7 +113,7 @@ async def _inside(tool_call: str) -> AsyncIterator[None]:
         _outer.reset(token)
 
 
-def _written(step: str, result: object) -> dict[str, Any]:
+def _write(step: str, result: object) -> dict[str, Any]:
     """What a tool returned, as JSON.  Raises Bury: the tool has run."""
     try:
         if isinstance(result, ToolReturn):

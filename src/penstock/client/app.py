@@ -6,11 +6,8 @@ Nothing is opened before it is needed, so importing a module that creates an app
 
 from __future__ import annotations
 
-import asyncio
-import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
 
 import msgspec
 
@@ -19,6 +16,7 @@ from penstock.client import application_name as naming
 from penstock.client.backend import Backend
 from penstock.client.bus.bus import BusMixin
 from penstock.client.bus.notifications import NotificationQueue
+from penstock.client.connection import ConnectionMixin
 from penstock.client.declared_queues import DeclaredQueues, QueueOptions, settings_of
 from penstock.client.flows.mixin import FlowMixin
 from penstock.client.jobs import recurring, tracing
@@ -33,26 +31,19 @@ from penstock.client.jobs.options import JobOptions, ResolvedOptions
 from penstock.client.jobs.recurring import RecurringWork
 from penstock.client.jobs.return_value import PLAIN, ReturnValue
 from penstock.client.jobs.signals import SignalMixin
-from penstock.client.local.backend import LocalBackend
-from penstock.client.local.lazy_backend import LazyBackend
 from penstock.client.registry import ChannelRegistry, RetiringRegistry
-from penstock.client.remote.backend import RemoteBackend
 from penstock.client.resources.circuits import CircuitClient
 from penstock.client.resources.queues import QueueClient
 from penstock.client.resources.recurring import RecurringClient
 from penstock.client.sending import batches, check_sent, draft_by_kind, with_trace
-from penstock.client.urls import SERVER, check_url
 from penstock.domain.circuit.settings import BreakerSettings
-from penstock.domain.errors import InvalidRequest, PenstockError
+from penstock.domain.errors import PenstockError
 from penstock.domain.limits import DEFAULT_LIMITS
 from penstock.domain.message.draft import Draft
 from penstock.domain.queue.queue import check_name
 from penstock.domain.schedule.schedule import owner_labels
 from penstock.domain.worker import NewWorker
 from penstock.ports.clock import Clock
-from penstock.settings import Settings, check_given, load
-from penstock.settings.store_url import SQLITE
-from penstock.wiring.broker import migrate, own_clock
 from penstock.worker.application import Application, JobSource, WorkerRegistry
 from penstock.worker.batch import Batch
 from penstock.worker.claimed_job import LogBuffer
@@ -67,7 +58,7 @@ H = TypeVar("H", bound=Callable[[Current], Any])
 W = TypeVar("W", bound=Callable[[], Any])
 
 
-class Penstock(BusMixin, FlowMixin, SignalMixin, Application):
+class Penstock(ConnectionMixin, BusMixin, FlowMixin, SignalMixin, Application):
     """Safe to share between threads; a forked child opens its own backend.
 
     `settings`, such as `{"limits.max_body_bytes": "20MiB"}`, override environment and config file.
@@ -83,16 +74,11 @@ class Penstock(BusMixin, FlowMixin, SignalMixin, Application):
         name: str | None = None,
     ) -> None:
         """`name`: the owner of recurring work; by default the module that creates the app."""
-        super().__init__()
+        super().__init__(url, key=key, clock=clock, settings=settings or {})
         self._module = naming.caller(1)
         self._name = name
         if name is None:
             naming.note(self, self._module)
-        self.url = check_url(url)
-        self._key = key
-        self._given = check_given(settings or {})
-        self._clock = clock
-        self._lazy_backend = LazyBackend(self._open)
         self._declared = DeclaredQueues()
         self.recurring = RecurringWork(self)
         self.handlers = JobHandlers(self._lazy_backend.get, self.flow_of_job)
@@ -188,62 +174,6 @@ class Penstock(BusMixin, FlowMixin, SignalMixin, Application):
             return circuits.change_settings(changes)
         return circuits.change_own_settings(changes, route=route).settings
 
-    # --- opening and closing ---
-
-    def open(self) -> Self:
-        """Open the store or the connection to the server now instead of at the first use."""
-        self._lazy_backend.get()
-        return self
-
-    def close(self) -> None:
-        """Close the store or the connection; the next use opens it again."""
-        self._lazy_backend.close()
-
-    async def open_async(self) -> Self:
-        """`open()` without blocking the event loop."""
-        await self._lazy_backend.get_async()
-        return self
-
-    async def close_async(self) -> None:
-        """`close()` without blocking the event loop."""
-        await asyncio.to_thread(self.close)
-
-    def __enter__(self) -> Self:
-        return self.open()
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return await self.open_async()
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close_async()
-
-    def substitute(self, backend: Backend) -> AbstractContextManager[None]:
-        """For tests: use another backend inside this context."""
-        return self._lazy_backend.substitute(backend)
-
-    def use(self, url: str, *, key: str | None = None) -> None:
-        """Switch to another store or server; closes the current one."""
-        self.url = check_url(url)
-        self._key = key or self._key
-        self.close()
-
-    def migrate(self) -> list[str]:
-        """Migrate the schema of a local store; returns the names of the applied migrations."""
-        if self.url.startswith(SERVER):
-            raise InvalidRequest(
-                "the store belongs to a server: run penstock migrate --store URL beside it"
-            )
-        return [done.name for done in migrate(self.settings(self.url))]
-
-    def settings(self, url: str) -> Settings:
-        """The settings for an in-process store at this URL; see docs/jobs.md."""
-        given = {"queues.auto_create": True, **self._given, "store.url": url}
-        # Variables with our prefix that are not settings may belong to commands.
-        return load(program=given, other_env=os.environ).settings
-
     # --- for workers ---
 
     @property
@@ -264,25 +194,6 @@ class Penstock(BusMixin, FlowMixin, SignalMixin, Application):
     @property
     def running_log(self) -> Callable[[], LogBuffer | None]:
         return running_job_log
-
-    @property
-    def backend(self) -> Backend:
-        """The opened store or server, for other parts of Penstock."""
-        return self._lazy_backend.get()
-
-    def backend_for(self, tx: object) -> Backend:
-        """Raises InvalidRequest if opening it would wait for `tx`."""
-        self._refuse_to_open(tx)
-        return self._lazy_backend.get()
-
-    async def backend_for_async(self, tx: object) -> Backend:
-        self._refuse_to_open(tx)
-        return await self._lazy_backend.get_async()
-
-    @property
-    def clock(self) -> Clock:
-        """The clock of the store; for a server, the clock of this machine."""
-        return self._lazy_backend.get().clock
 
     @property
     def queues(self) -> list[str]:
@@ -376,16 +287,6 @@ class Penstock(BusMixin, FlowMixin, SignalMixin, Application):
             sent = check_sent(answers)
             span.sent([one.id for one in sent])
         return handles_of(sent, self.jobs, returns)
-
-    def _open(self) -> Backend:
-        if self.url.startswith(SERVER):
-            return RemoteBackend(self.url, key=self._key, clock=self._clock or own_clock())
-        return LocalBackend(self.settings(self.url), clock=self._clock)
-
-    def _refuse_to_open(self, tx: object) -> None:
-        """Raise if opening, which writes to the file, would wait for the caller's transaction."""
-        if tx is not None and self.url.startswith(SQLITE) and not self._lazy_backend.is_open:
-            raise InvalidRequest("call app.open() before the transaction that is given as tx=")
 
     def _apply_declared(self, backend: Backend, queue: str) -> None:
         self._declared.apply(backend, queue)

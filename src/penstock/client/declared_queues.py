@@ -152,14 +152,14 @@ class DeclaredQueues:
 
     def apply(self, backend: Backend, queue: str) -> None:
         """Create the queue or change its settings, once per backend."""
-        applied = self._applied_to(backend)
+        applied = self._queues_applied(backend)
         if queue not in applied:
             settings = self.checked(backend, queue)
             run(backend.channel, _declare(queue, settings))
             applied.add(queue)
 
     async def apply_async(self, backend: Backend, queue: str) -> None:
-        applied = self._applied_to(backend)
+        applied = self._queues_applied(backend)
         if queue not in applied:
             settings = self.checked(backend, queue)
             await run_async(backend.channel, _declare(queue, settings))
@@ -177,7 +177,7 @@ class DeclaredQueues:
             )
         return settings
 
-    def _applied_to(self, backend: Backend) -> set[str]:
+    def _queues_applied(self, backend: Backend) -> set[str]:
         known, names = self._applied
         if known is not backend:
             names = set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.domain.described import setting
-from penstock.domain.errors import InvalidRequest
+from penstock.domain.errors import InvalidRequest, TooLarge
 
 SECOND = 1_000
 MINUTE = 60 * SECOND
@@ -64,3 +64,16 @@ def check_range(name: str, value: float | None, low: float, high: float) -> None
     """Raise InvalidRequest if a value is given and out of range."""
     if value is not None and not low <= value <= high:
         raise InvalidRequest(f"{name} must be from {low} to {high}, not {value}")
+
+
+def check_json_size(what: str, text: str, limits: Limits, name: str) -> None:
+    """Raise TooLarge if JSON text is longer than the limit of this name."""
+    most: int = getattr(limits, name)
+    if len(text) * 4 <= most:  # no character takes more bytes
+        return
+    size = len(text.encode())
+    if size > most:
+        raise TooLarge(
+            f"{what} has {size} bytes as JSON, more than limits.{name} ({most}): "
+            "store it elsewhere and keep its place instead"
+        )

@@ -50,17 +50,17 @@ class JobCircuitOperations:
             raise InvalidRequest(f"at most {self._limits.max_batch} ids, not {len(ids)}")
         if is_limited(call.caller):
             yield from self._check_claimed(call.caller, routes, ids)
-        permitted = yield from self._circuits.permits_of_jobs(routes)
-        if permitted is None:
+        answers = yield from self._circuits.permits_of_jobs(routes)
+        if answers is None:
             return RoutePermits(is_watching=False, permits=[])
-        return RoutePermits(is_watching=True, permits=[RoutePermit.of(one) for one in permitted])
+        return RoutePermits(is_watching=True, permits=[RoutePermit.of(one) for one in answers])
 
     def outcomes(self, call: Call[JobOutcomes, None]) -> Steps[None]:
         outcomes = call.body.outcomes
         self._check([one.route for one in outcomes])
         if is_limited(call.caller):
             yield from self._check_reported(call.caller, outcomes)
-        yield from self._circuits.report([one.reported for one in outcomes])
+        yield from self._circuits.report([one.report for one in outcomes])
 
     def _check_claimed(
         self, caller: Caller, routes: Sequence[str], ids: Sequence[str]

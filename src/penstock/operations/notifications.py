@@ -133,7 +133,7 @@ class NotificationOperations:
     def remove_all(self, call: Call[None, ByTags]) -> Steps[Cancelled]:
         """Cancel in several transactions, so that other requests do not have to wait."""
         allow_search(call.caller, call.query.queue, Role.OPERATE)
-        wanted, total = _wanted(call.query), 0
+        wanted, total = _filter_of(call.query), 0
         while not (removed := (yield from self._notifications.remove_some(wanted))).is_done:
             total += removed.cancelled
         return Cancelled(cancelled=total)
@@ -143,7 +143,7 @@ class NotificationOperations:
         allow_search(call.caller, query.queue, Role.READ)
         [after_no] = from_cursor(query.cursor, 1) or [0]
         return self._notifications.find(
-            _wanted(
+            _filter_of(
                 query,
                 states=_STATES[query.which],
                 due_from=read_instant("due_from", query.due_from, default=0),
@@ -154,7 +154,7 @@ class NotificationOperations:
         )
 
 
-def _wanted(query: ByTags, **more: Any) -> NotificationFilter:
+def _filter_of(query: ByTags, **more: Any) -> NotificationFilter:
     queue = None if query.queue is None else check_name(query.queue)
     return NotificationFilter(queue=queue, tag=query.tag, tag1=query.tag1, tag2=query.tag2, **more)
 

@@ -30,18 +30,18 @@ class ResultOperations:
         if wait_ms:
             found = yield from self._wait(call, wait_ms)
         else:
-            found = yield from self._allowed(call)
+            found = yield from self._find_allowed(call)
         return _record(found, call)
 
     def _wait(self, call: Call[None, WaitForEnd], wait_ms: int) -> Steps[MessageResult]:
         with self._waiting.register(call.path["id"]) as waiter:
-            found = yield from self._allowed(call)
+            found = yield from self._find_allowed(call)
             if found.is_ended:
                 return found
             ended: MessageResult | None = yield waiter.wait(wait_ms)
             return ended or found
 
-    def _allowed(self, call: Call[None, WaitForEnd]) -> Steps[MessageResult]:
+    def _find_allowed(self, call: Call[None, WaitForEnd]) -> Steps[MessageResult]:
         found = yield from self._results.get(call.path["id"])
         allow(call.caller, Role.READ, found.queue)
         return found

@@ -48,7 +48,7 @@ class TableStream:
         with explain_unreadable(file.path), self._open(file) as opened:
             known = [name for name in columns if name in opened.schema_arrow.names]
             for batch in opened.iter_batches(batch_size=_BATCH, columns=known):
-                yield _filtered(batch, only)
+                yield _filter(batch, only)
 
     def _open(self, file: FileEntry) -> Any:
         parquet = import_module("pyarrow.parquet")
@@ -81,7 +81,7 @@ def explain_unreadable(path: str) -> Iterator[None]:
         ) from error
 
 
-def _filtered(batch: Any, only: Mapping[str, Collection[Any]]) -> Any:
+def _filter(batch: Any, only: Mapping[str, Collection[Any]]) -> Any:
     pa, compute = import_module("pyarrow"), import_module("pyarrow.compute")
     for name, values in only.items():
         if name in batch.schema.names:

@@ -53,12 +53,12 @@ def count(groups: Ints, buckets: Ints, *, of: int, weights: Ints | None = None) 
     """One histogram for each of the groups 0 … of-1; `weights` are counts to add up."""
     cells = groups * BUCKETS + buckets
     if of * BUCKETS <= max(4 * len(cells), 1 << 20):
-        totals = _added(cells, weights, of * BUCKETS)
+        totals = _add_up(cells, weights, of * BUCKETS)
         found = np.flatnonzero(totals)
         counts = totals[found]
     else:  # sparse
         found, places = np.unique(cells, return_inverse=True)
-        counts = _added(places, weights, len(found))
+        counts = _add_up(places, weights, len(found))
     rows = np.bincount(found // BUCKETS, minlength=of)
     return Histograms(np.concatenate(([0], np.cumsum(rows))), found % BUCKETS, counts)
 
@@ -91,7 +91,7 @@ def percentile(histograms: Histograms, share: float) -> tuple[Ints, npt.NDArray[
     return np.where(is_empty, 0, np.rint(value)).astype(np.int64), is_empty
 
 
-def _added(places: Ints, weights: Ints | None, of: int) -> Ints:
+def _add_up(places: Ints, weights: Ints | None, of: int) -> Ints:
     if weights is None:
         return np.bincount(places, minlength=of)
     # Sums of floats are exact up to 2^53.

@@ -43,7 +43,7 @@ NAMED = ("dimension", "name")
 def merge_partials(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Turn rows of PARTIAL, sorted by dimension and name, into rows of the rollups."""
     for rows in _whole_names(batches):
-        sums = _added_up(rows)
+        sums = _add_up(rows)
         for grain, minutes in GRAINS.items():
             sums = _coarser(sums, minutes)
             yield _rollup(rows, grain, sums)
@@ -58,7 +58,7 @@ def combine_partials(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBat
             yield from _once(others)
         summed = rows.filter(has_sums)
         if summed.num_rows:
-            yield _packed(summed, _added_up(summed))
+            yield _pack(summed, _add_up(summed))
 
 
 class _Sums(NamedTuple):
@@ -71,7 +71,7 @@ class _Sums(NamedTuple):
     histograms: list[Histograms]  # of each measure
 
 
-def _added_up(rows: pa.Table) -> _Sums:
+def _add_up(rows: pa.Table) -> _Sums:
     """The sums of each name and minute."""
     cells = unpack(rows.column("minutes").combine_chunks())
     row = _first_rows(rows)[cells.row_of_each]
@@ -132,7 +132,7 @@ def _rollup(rows: pa.Table, grain: str, sums: _Sums) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict(columns)
 
 
-def _packed(rows: pa.Table, sums: _Sums) -> pa.RecordBatch:
+def _pack(rows: pa.Table, sums: _Sums) -> pa.RecordBatch:
     """As rows of PARTIAL: one for each name and day."""
     day = sums.minute // DAY_MINUTES
     begins = np.flatnonzero(differs(sums.row) | differs(day))

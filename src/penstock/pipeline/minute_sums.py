@@ -70,7 +70,7 @@ def samples(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         np.maximum.at(backlog, cells.of_row, to_ints(chunk.column("ready")))
         sums = np.zeros((len(backlog), len(SUMS)), dtype=np.int64)
         empty = Histograms.empty(of=len(backlog))
-        yield _packed("queue", queues.dictionary, cells, sums, backlog, [empty] * len(MEASURES))
+        yield _pack("queue", queues.dictionary, cells, sums, backlog, [empty] * len(MEASURES))
 
 
 def chunks(
@@ -128,7 +128,7 @@ def _partial(rows: _Rows, dimension: str, names: pa.Array, code: Ints) -> pa.Rec
         is_there = buckets != NO_BUCKET
         found.append(count(cells.of_row[is_there], buckets[is_there], of=of))
     backlog = np.full(of, NO_BACKLOG, dtype=np.int64)
-    return _packed(dimension, names, cells, _sums(rows, cells.of_row, of), backlog, found)
+    return _pack(dimension, names, cells, _sums(rows, cells.of_row, of), backlog, found)
 
 
 class _Cells(NamedTuple):
@@ -142,11 +142,11 @@ class _Cells(NamedTuple):
 def _cells(minute: Ints, code: Ints, *, of: int) -> _Cells:
     first = int(minute.min())
     span = int(minute.max()) - first + 1
-    present, of_row = _grouped(code * span + minute - first, size=span * of)
+    present, of_row = _group(code * span + minute - first, size=span * of)
     return _Cells(present // span, present % span + first, of_row)
 
 
-def _grouped(cells: Ints, *, size: int) -> tuple[Ints, Ints]:
+def _group(cells: Ints, *, size: int) -> tuple[Ints, Ints]:
     """The distinct cells, and the index of each row's cell among them."""
     if size > max(8 * len(cells), 1 << 20):
         present, group = np.unique(cells, return_inverse=True)
@@ -168,7 +168,7 @@ def _sums(rows: _Rows, group: Ints, of: int) -> Ints:
     return np.column_stack([values.astype(np.int64) for values in found])
 
 
-def _packed(
+def _pack(
     dimension: str,
     names: pa.Array,
     cells: _Cells,

@@ -103,10 +103,10 @@ def _may_have_files(path: str) -> bool:
 def _statement(view: TableView) -> str:
     columns = ",\n".join(
         f"  `{field.name}` {field.dataType.simpleString().upper()}"
-        f" COMMENT {_quoted(view.meanings[field.name])}"
+        f" COMMENT {_quote(view.meanings[field.name])}"
         for field in view.schema.fields
     )
-    path = _quoted(spark_url(view.path))
+    path = _quote(spark_url(view.path))
     if view.is_delta:  # its columns are in its log
         return f"CREATE OR REPLACE TEMPORARY VIEW {view.name}\nUSING delta OPTIONS (path {path});"
     return (
@@ -119,9 +119,9 @@ def _dbt_table(view: TableView) -> Iterable[str]:
     path = object_url(view.path)
     files = f"{path}/{'*/' * view.partitions}*.parquet"
     location = (
-        f"delta_scan({_quoted(path)})"
+        f"delta_scan({_quote(path)})"
         if view.is_delta
-        else f"read_parquet({_quoted(files)}, hive_partitioning = true, "
+        else f"read_parquet({_quote(files)}, hive_partitioning = true, "
         "hive_types_autocast = false, union_by_name = true)"
     )
     yield f"      - name: {view.name}"
@@ -134,7 +134,7 @@ def _dbt_table(view: TableView) -> Iterable[str]:
         yield f"            description: {_json(view.meanings[field.name])}"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 

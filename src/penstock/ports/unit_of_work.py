@@ -188,11 +188,11 @@ def run_steps(steps: Steps[T], run: Callable[[Step], Any] = _result) -> T:
             proceed, value = steps.throw, error
 
 
-async def _awaited(step: Step) -> Any:
+async def _await(step: Step) -> Any:
     return await step
 
 
-async def await_steps(steps: Steps[T], run: Callable[[Step], Awaitable[Any]] = _awaited) -> T:
+async def await_steps(steps: Steps[T], run: Callable[[Step], Awaitable[Any]] = _await) -> T:
     proceed: Callable[[Any], Step] = steps.send
     value: Any = None
     while True:

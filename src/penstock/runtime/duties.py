@@ -37,7 +37,7 @@ class Reaper:
         due = self._store.read(lambda s: s.maintenance.queues_with_due(now=now)).result()
         left = False
         for queue_no in due:
-            left |= _repeat(self._store, _bring_back(queue_no, now))
+            left |= _repeat(self._store, _return_due(queue_no, now))
         return now + (1 if left else self._every_ms)
 
 
@@ -155,8 +155,8 @@ def _repeat(store: Store, what: Callable[[Session], int]) -> bool:
     return all(store.write(what).result() >= _CHUNK for _ in range(_CHUNKS_PER_TICK))
 
 
-def _bring_back(queue_no: int, now: int) -> Callable[[Session], int]:
-    return lambda session: session.maintenance.bring_back(queue_no, now=now, limit=_CHUNK)
+def _return_due(queue_no: int, now: int) -> Callable[[Session], int]:
+    return lambda session: session.maintenance.return_due(queue_no, now=now, limit=_CHUNK)
 
 
 def _expire(queue_no: int, now: int) -> Callable[[Session], int]:

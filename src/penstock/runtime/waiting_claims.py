@@ -261,9 +261,9 @@ class WaitingClaims:
     def _poll(self) -> None:
         self._is_polling = False
         if self._queues and not self._is_closed:
-            self._messages.claimable(list(self._queues)).then(self._polled)
+            self._messages.claimable(list(self._queues)).then(self._take_polled)
 
-    def _polled(self, found: list[Claimable] | BaseException) -> None:
+    def _take_polled(self, found: list[Claimable] | BaseException) -> None:
         if not isinstance(found, BaseException):  # otherwise the claims get the error themselves
             now = self._clock.now()
             for one in found:

@@ -208,7 +208,7 @@ class LoginService:
         def do(session: Session) -> OpenLogin:
             session.logins.prune(now=now)
             session.logins.add(made)
-            return _logged_in(made, token, caller)
+            return _open_login(made, token, caller)
 
         return self._store.write(do)
 
@@ -245,7 +245,7 @@ class LoginService:
         if found is None or not self._is_valid(found):
             return None
         caller = self._keyring.caller_with(found.key_id)
-        return None if caller is None else _logged_in(found, token, caller)
+        return None if caller is None else _open_login(found, token, caller)
 
     def _is_valid(self, found: Login) -> bool:
         return login.is_valid(found, valid_ms=self._valid_ms, now=self._clock.now())
@@ -265,5 +265,5 @@ class LoginService:
         self._cached[token_hash] = cached
 
 
-def _logged_in(found: Login, token: str, caller: Caller) -> OpenLogin:
+def _open_login(found: Login, token: str, caller: Caller) -> OpenLogin:
     return OpenLogin(caller, token, login.page_token(token), found.until_at)

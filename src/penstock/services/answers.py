@@ -91,10 +91,10 @@ class AnswerService:
             raise AdviceOutdated(f"this advice cannot be applied: {advice.refusal}")
         if question == FLEET:
             return self._scaling.change_profile(
-                advice.target, partial(_changed_profile, advice)
+                advice.target, partial(_change_profile, advice)
             ).map(lambda profile: advice.settings)
         if advice.target == breaker_question.ALL_ROUTES:
-            changed = self._breaker.change(partial(_changed_breaker, advice))
+            changed = self._breaker.change(partial(_change_breaker, advice))
             return changed.map(lambda settings: advice.settings)
         return write(self._store, lambda session: self._apply_to_circuit(session, advice))
 
@@ -102,7 +102,7 @@ class AnswerService:
         own = self._breaker.overrides
         before = own.read(session).get(advice.target, NONE)
         _check(advice, _breaker_values(merge(self._breaker.read(session), before)))
-        own.change(session, advice.target, partial(_changed_overrides, advice))
+        own.change(session, advice.target, partial(_change_overrides, advice))
         return advice.settings
 
     def _of_routes(self, session: Session) -> list[SettingsInForce]:
@@ -134,16 +134,16 @@ def _profile_values(one: FleetProfile) -> dict[str, int]:
     return {name: getattr(one.settings, name) for name in fleet_question.SETTINGS}
 
 
-def _changed_breaker(advice: Advice, before: BreakerSettings) -> BreakerSettings:
+def _change_breaker(advice: Advice, before: BreakerSettings) -> BreakerSettings:
     _check(advice, _breaker_values(before))
     return change(advice.settings, before)
 
 
-def _changed_overrides(advice: Advice, before: BreakerOverrides) -> BreakerOverrides:
+def _change_overrides(advice: Advice, before: BreakerOverrides) -> BreakerOverrides:
     return overrides.change(advice.settings, before)
 
 
-def _changed_profile(advice: Advice, before: FleetProfile) -> Mapping[str, Any]:
+def _change_profile(advice: Advice, before: FleetProfile) -> Mapping[str, Any]:
     _check(advice, _profile_values(before) if before.is_replayed else {})
     return advice.settings
 

@@ -8,8 +8,8 @@ import msgspec
 
 from penstock.domain.errors import InvalidRequest, LeaseLost, PenstockError, TooLarge
 from penstock.domain.limits import Limits
-from penstock.domain.message.attempt_log import LogLine, LogPart, encode_lines, is_held, lines_of
-from penstock.domain.message.lease import Lease
+from penstock.domain.message.attempt_log import LogLine, LogPart, encode_lines, lines_of
+from penstock.domain.message.lease import Lease, is_leased_to
 from penstock.domain.text import sanitize
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
@@ -46,8 +46,8 @@ class AttemptLogService:
             found = {m.message_no: m for m in session.messages.by_numbers(nos)}
             answers: list[PenstockError | None] = []
             for each in writes:
-                lease = each.lease
-                if not is_held(found.get(lease.message_no), lease):
+                message = found.get(each.lease.message_no)
+                if message is None or not is_leased_to(each.lease, message):
                     answers.append(LeaseLost())
                 elif not 1 <= each.seq <= MAX_SEQ:
                     answers.append(InvalidRequest(f"seq must be from 1 to {MAX_SEQ}"))

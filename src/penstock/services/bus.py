@@ -184,7 +184,7 @@ class Bus:
             sent = session.topics.publish(
                 found.topic_no, new, events=len(marked), unmatched=unmatched
             )
-            return _published(ids, goes_to, sent)
+            return _publish_results(ids, goes_to, sent)
 
         return write(self._store, do)
 
@@ -307,7 +307,7 @@ def _claims_from(worker: Worker, queue: str) -> bool:
     return not worker.queues or queue in worker.queues
 
 
-def _published(
+def _publish_results(
     ids: Sequence[str],
     goes_to: Sequence[Sequence[Subscription]],
     sent: Sequence[Sent | PenstockError],

@@ -186,7 +186,7 @@ class MessageService:
             in_a_row=in_a_row,
             claim_key=claim_key,
             finishing=finishing,
-            kinds=None if kinds is None else self._checked_kinds(kinds, in_a_row),
+            kinds=None if kinds is None else self._check_kinds(kinds, in_a_row),
             max_bytes=limits.max_answer_bytes,
         )
 
@@ -203,7 +203,7 @@ class MessageService:
         """Which of these queues have something to claim, now or at a known instant."""
         return self._store.read(lambda session: session.queues.claimable(queue_nos))
 
-    def _checked_kinds(self, kinds: tuple[str, ...], in_a_row: bool) -> tuple[str, ...]:
+    def _check_kinds(self, kinds: tuple[str, ...], in_a_row: bool) -> tuple[str, ...]:
         """Sorted and without duplicates, so that equal claims share a statement."""
         if in_a_row:
             raise InvalidRequest("give kinds or in_a_row, not both")
@@ -252,6 +252,7 @@ class MessageService:
         delay_ms: int | None = None,
         text: str | None = None,
         is_late_ok: bool = False,
+        rejects_late: bool = False,
         progress: str | None = None,
         is_start: bool = False,
         result: str | None = None,
@@ -273,9 +274,10 @@ class MessageService:
             verb=verb,
             now=self._clock.now(),
             delay_ms=delay_ms,
-            text=self.kept(text),
+            text=self.shorten(text),
             dice=self._dice.share() if may_back_off else 0.5,
             is_late_ok=is_late_ok,
+            rejects_late=rejects_late,
             progress=progress,
             is_start=is_start,
             result=check_result(result, self._limits),
@@ -318,25 +320,25 @@ class MessageService:
         return read(self._store, do)
 
     def complete(self, message_id: str, *, reason: str | None) -> Work[Message]:
-        kept = self.kept(reason)
-        return self._change(message_id, lambda m, _: lifecycle.complete_by_hand(m, reason=kept))
+        short = self.shorten(reason)
+        return self._change(message_id, lambda m, _: lifecycle.complete_by_hand(m, reason=short))
 
     def cancel(
         self, message_id: str, *, reason: str | None, is_running_ok: bool = False
     ) -> Work[Message]:
         """`is_running_ok`: cancel it even if it is leased; the lease holder is fenced."""
-        kept = self.kept(reason)
+        short = self.shorten(reason)
         return self._change(
             message_id,
-            lambda m, _: lifecycle.cancel(m, reason=kept, is_running_ok=is_running_ok),
+            lambda m, _: lifecycle.cancel(m, reason=short, is_running_ok=is_running_ok),
         )
 
     def bury(
         self, message_id: str, *, reason: str | None, is_running_ok: bool = False
     ) -> Work[Message]:
-        kept = self.kept(reason)
+        short = self.shorten(reason)
         return self._change(
-            message_id, lambda m, _: lifecycle.bury(m, reason=kept, is_running_ok=is_running_ok)
+            message_id, lambda m, _: lifecycle.bury(m, reason=short, is_running_ok=is_running_ok)
         )
 
     def reschedule(self, message_id: str, *, due_at: int) -> Work[Message]:
@@ -370,7 +372,7 @@ class MessageService:
 
         return write(self._store, do)
 
-    def kept(self, text: str | None) -> str | None:
+    def shorten(self, text: str | None) -> str | None:
         """Truncates errors and reasons that are too long: they must not make an act fail."""
         return text and sanitize(text[: self._limits.max_error_chars])
 

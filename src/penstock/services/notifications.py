@@ -113,11 +113,11 @@ class NotificationService:
 
     def remove(self, message_id: str, *, reason: str | None = None) -> Work[Message]:
         """Cancel it; raises WrongState while a worker is handling it."""
-        now, kept = self._clock.now(), self._messages.kept(reason)
+        now, short = self._clock.now(), self._messages.shorten(reason)
         return write(
             self._store,
             lambda session: session.messages.change(
-                message_id, lambda m, _: lifecycle.cancel(m, reason=kept), now=now
+                message_id, lambda m, _: lifecycle.cancel(m, reason=short), now=now
             ),
         )
 
@@ -125,7 +125,7 @@ class NotificationService:
         self, wanted: NotificationFilter, *, reason: str | None = None
     ) -> Work[RemoveResult]:
         """Cancel a chunk of the unclaimed notifications; repeat until it is done."""
-        now, kept = self._clock.now(), self._messages.kept(reason)
+        now, short = self._clock.now(), self._messages.shorten(reason)
         unclaimed = msgspec.structs.replace(wanted, states=FUTURE, after_no=0, limit=CHUNK)
         self._check(unclaimed)
 
@@ -136,7 +136,7 @@ class NotificationService:
                 return RemoveResult(0, is_done=True)
             # One queue at a time, because of the lock order (store/verbs/lock_order.py).
             queue_no = found[0].queue_no
-            cancelled = session.tagged.cancel(tagged, queue_no=queue_no, reason=kept, now=now)
+            cancelled = session.tagged.cancel(tagged, queue_no=queue_no, reason=short, now=now)
             return RemoveResult(cancelled, is_done=False)
 
         return write(self._store, do)

@@ -89,6 +89,12 @@ class QueueService:
 
         return write(self._store, do)
 
+    def share_fairly(self, name: str) -> Work[QueueView]:
+        """Switch fair sharing between groups on."""
+        return self.change(
+            name, lambda queue: msgspec.structs.replace(queue.settings, is_fair=True)
+        )
+
     def patch(self, name: str, changes: Mapping[str, Any]) -> Work[QueueView]:
         """Change some settings and keep the others."""
 
@@ -218,7 +224,7 @@ class QueueService:
         def do(session: Session) -> int:
             queue_no = session.queues.named(name).queue_no
             expired = session.maintenance.expire(queue_no, now=now, limit=CHUNK)
-            return max(expired, session.maintenance.bring_back(queue_no, now=now, limit=CHUNK))
+            return max(expired, session.maintenance.return_due(queue_no, now=now, limit=CHUNK))
 
         return write(self._store, do)
 

@@ -23,7 +23,7 @@ class SqlService:
 
     def run(self, statement: str, *, rows: int | None = None) -> SqlResult:
         """`rows`: the most rows to return; None: as many as the server allows."""
-        limits = self._limited(rows)
+        limits = self._limits_for(rows)
         check_statement(statement)
         if not self._runner.is_installed():
             raise InvalidRequest(not_installed("SQL support", "sql"))
@@ -41,7 +41,7 @@ class SqlService:
     def close(self) -> None:
         self._runner.close()
 
-    def _limited(self, rows: int | None) -> SqlLimits:
+    def _limits_for(self, rows: int | None) -> SqlLimits:
         most = self._limits.rows
         if rows is None:
             return self._limits

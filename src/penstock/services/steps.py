@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from penstock.domain.errors import MessageNotFound, SignalNotFound, TooLarge
+from penstock.domain.errors import MessageNotFound, SignalNotFound
 from penstock.domain.limits import Limits
 from penstock.domain.message import step as steps
 from penstock.domain.message.draft import check_delay
@@ -123,10 +123,7 @@ class StepService:
         Raises InvalidRequest or TooLarge.
         """
         steps.check_signal_name(name, self._limits)
-        if len(body.encode()) > self._limits.max_step_bytes:
-            raise TooLarge(
-                f"the body of a signal takes at most {self._limits.max_step_bytes} bytes"
-            )
+        steps.check_signal_body(body, self._limits)
         kept_ms = SIGNAL_KEPT_MS if keep_ms is None else check_delay("keep_ms", keep_ms)
         now = self._clock.now()
         signal = Signal(name, body, now, now + kept_ms)

@@ -64,6 +64,9 @@ class ServerSettings:
     trusted_proxies: str | None = setting(
         None, "comma-separated networks of proxies with trusted X-Forwarded-… headers"
     )
+    definitions: str | None = setting(
+        None, "YAML, TOML or JSON file with queues, topics and so on, applied at every start"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +122,12 @@ class SqsSettings:
     )
     public_url: str | None = setting(
         None, "base of queue URLs; unset: the address that the client used"
+    )
+    auto_create: bool = setting(
+        False, "create an unknown queue when it is first used, with the defaults of SQS"
+    )
+    fair_queues: bool = setting(
+        True, "a standard queue that gets a MessageGroupId shares fairly between groups"
     )
 
 

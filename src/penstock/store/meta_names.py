@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-HIGH_WATER = "clock_high_water"  # the latest instant that the store has seen
+CLOCK_MARK = "clock_high_water"  # the latest instant that the store has seen
 PRUNING = "pruning"  # when data was pruned last, and until when pruning is suspended

@@ -13,7 +13,7 @@ from penstock.domain.errors import PenstockError, StoreRefused
 from penstock.domain.message.draft import NewMessage
 from penstock.domain.message.lease import LeaseAct
 from penstock.domain.store.damage import Damage
-from penstock.files.folder import sync_path
+from penstock.files.local_folder import make_folder
 from penstock.ports.store import Acted, Claim, Claimed, Sent, Session
 from penstock.ports.ticket import InviteClaims, Ticket
 from penstock.store.announcements import Hints
@@ -22,12 +22,12 @@ from penstock.store.commit.group_commit import GroupCommit
 from penstock.store.commit.outage import StoreOutage
 from penstock.store.commit.readers import Readers
 from penstock.store.commit.requests import RequestKind, StoreRequest
-from penstock.store.commit.session import HIGH_WATER_STEP_MS, SECRET, SqlSession
+from penstock.store.commit.session import CLOCK_MARK_STEP_MS, SECRET, SqlSession
 from penstock.store.commit.watchdog import RequestSource, Watchdog
 from penstock.store.damage.damage_watch import DamageWatch
 from penstock.store.database import Database, NotADatabase
 from penstock.store.maintenance import migrate as migrations
-from penstock.store.meta_names import HIGH_WATER
+from penstock.store.meta_names import CLOCK_MARK
 from penstock.store.sqlite.file_access import IfFirst
 from penstock.store.sqlite.shared_connection import is_plain
 from penstock.store.sqlite.shared_store_file import PlainStoreFile
@@ -88,7 +88,7 @@ class SqlStore(CallerTransactionVerbs):
         stuck_ms = _STUCK_FACTOR * max(request_timeout_ms, patience_ms)
         self.readers = Readers(open_reader, outage, health=self.health, stuck_ms=stuck_ms)
         self._commits = GroupCommit(
-            lambda lane: self._watched(open_writer(lane)),
+            lambda lane: self._add_watch(open_writer(lane)),
             lanes=lanes,
             on_commit=self._on_commit,
             outage=outage,
@@ -195,7 +195,7 @@ class SqlStore(CallerTransactionVerbs):
         """Whether no other process has the store open, as far as this one can see."""
         return self._coordination is None or self._coordination.is_alone()
 
-    def _watched(self, session: SqlSession) -> SqlSession:
+    def _add_watch(self, session: SqlSession) -> SqlSession:
         session.transaction.watch = self._ending_watch
         return session
 
@@ -273,7 +273,7 @@ def open_sqlite(
 def _open_store_file(
     path: Path, *, checksums: bool, patience_ms: int, health: NodeHealth
 ) -> SqliteStoreFile | PlainStoreFile:
-    _make_folder(path.parent)
+    make_folder(path.parent)
     is_plain_one = _is_plain(path, checksums)
     _make_file(path)
     if is_plain_one:
@@ -286,15 +286,6 @@ def _is_plain(path: Path, checksums: bool) -> bool:
     if not checksums and not found:
         raise StoreRefused(f"{path} was created with checksums; only a new file can be without")
     return found
-
-
-def _make_folder(folder: Path) -> None:
-    """Create it durably: a new folder survives a power cut only if its parent is synced."""
-    if folder.exists():
-        return
-    _make_folder(folder.parent)
-    folder.mkdir(mode=0o700, exist_ok=True)
-    sync_path(folder.parent)
 
 
 def _make_file(path: Path) -> None:
@@ -312,7 +303,7 @@ def _facts(session: Session) -> tuple[bytes, int]:
     [(made,)] = db.rows("meta.new_secret")
     db.run("meta.set_if_absent", {"name": SECRET, "value": made})
     [(secret,)] = db.rows("meta.get", {"name": SECRET})
-    marks = db.rows("meta.get", {"name": HIGH_WATER})
+    marks = db.rows("meta.get", {"name": CLOCK_MARK})
     # The mark is written at intervals, so time continues after any instant that may have followed.
-    latest = int(marks[0][0]) + HIGH_WATER_STEP_MS if marks else 0
+    latest = int(marks[0][0]) + CLOCK_MARK_STEP_MS if marks else 0
     return bytes.fromhex(secret), latest

@@ -72,11 +72,11 @@ def live(broker: Broker) -> list[JobView]:
     found: list[MessageView] = []
     for view in broker.queues.page(prefix="", after="", limit=_PAGE).result():
         for state in _NOT_ENDED:
-            found += _browsed(broker, view.queue.name, state)
+            found += _browse(broker, view.queue.name, state)
     return [_job(one) for one in sorted(found, key=lambda view: view.message.message_no)]
 
 
-def _browsed(broker: Broker, queue: str, state: State) -> list[MessageView]:
+def _browse(broker: Broker, queue: str, state: State) -> list[MessageView]:
     page = broker.messages.browse(queue, state, limit=_PAGE, after=None).result()
     found = page.views
     while page.after is not None and len(found) < _PAGE:

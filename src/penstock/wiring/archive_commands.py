@@ -45,7 +45,7 @@ class LakeStatus(msgspec.Struct, frozen=True):
 
 def run(settings: Settings, *, new_lake: bool, progress: Progress) -> ArchiveRun:
     """Write new rows to the lake; `new_lake`: everything the store still has, into a new lake."""
-    with _opened(settings) as (broker, archive):
+    with _open(settings) as (broker, archive):
         if new_lake:
             _refuse_old(archive.lake)
             broker.store.write(lambda s: s.archive.begin_new_lake()).result()
@@ -53,14 +53,14 @@ def run(settings: Settings, *, new_lake: bool, progress: Progress) -> ArchiveRun
 
 
 def snapshot(settings: Settings, *, progress: Progress) -> TakenSnapshot:
-    with _opened(settings) as (_, archive):
+    with _open(settings) as (_, archive):
         taken = archive.snapshots.take(progress)
         archive.snapshots.keep_only(settings.archive.snapshots)
-        return _taken(taken)
+        return _record_of(taken)
 
 
 def status(settings: Settings) -> LakeStatus:
-    with _opened(settings) as (broker, archive):
+    with _open(settings) as (broker, archive):
         marks, cut, latest = broker.store.read(_read_status).result()
         behind = dict.fromkeys(ArchiveSource, 0)
         done = {mark.place: mark.done_no for mark in marks}
@@ -71,12 +71,12 @@ def status(settings: Settings) -> LakeStatus:
             is_made=archive.lake.id() is not None,
             tables=[_source(source, marks, behind[source]) for source in ArchiveSource],
             snapshots=len(archive.lake.snapshots()),
-            latest=None if latest is None else _taken(latest),
+            latest=None if latest is None else _record_of(latest),
         )
 
 
 @contextmanager
-def _opened(settings: Settings) -> Iterator[tuple[Broker, LakeWriters]]:
+def _open(settings: Settings) -> Iterator[tuple[Broker, LakeWriters]]:
     broker = open_broker(settings)
     never = Event()
     try:
@@ -110,5 +110,5 @@ def _source(source: ArchiveSource, marks: list[Mark], behind: int) -> SourceStat
     )
 
 
-def _taken(snapshot: Snapshot) -> TakenSnapshot:
+def _record_of(snapshot: Snapshot) -> TakenSnapshot:
     return TakenSnapshot(snapshot.snapshot_no, snapshot.rows, moment_of(snapshot.taken_at))

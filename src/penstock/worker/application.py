@@ -13,7 +13,7 @@ from enum import Enum, auto
 from typing import Protocol
 
 from penstock.api.jobs.attempt_logs import LogPart
-from penstock.domain.circuit.circuit import Permitted, Reported
+from penstock.domain.circuit.circuit import OutcomeReport, PermitAnswer
 from penstock.domain.errors import PenstockError
 from penstock.domain.worker import NewWorker
 from penstock.ports.clock import Clock
@@ -102,7 +102,7 @@ class JobSource(Protocol):
         """
         ...
 
-    def permits(self, jobs: Mapping[str, str]) -> Mapping[str, Permitted] | None:
+    def permits(self, jobs: Mapping[str, str]) -> Mapping[str, PermitAnswer] | None:
         """Return whether jobs of these routes may run now; None if no circuit is watched.
 
         `jobs` maps each route to the id of a claimed job that names it.  A probe permit is for one
@@ -114,7 +114,7 @@ class JobSource(Protocol):
         """Keep what jobs have logged; returns `kept`, or the code of an error, for each part."""
         ...
 
-    def report(self, reports: Sequence[Reported]) -> None:
+    def report(self, reports: Sequence[OutcomeReport]) -> None:
         """Report the outcomes of jobs that had a permit."""
         ...
 

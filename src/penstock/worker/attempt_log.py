@@ -133,7 +133,7 @@ class LogSender:
 
     def _reject(self, text: str) -> None:
         if not self._is_rejected:
-            _log.warning("logs of jobs are not kept: %s", text)
+            _log.warning("cannot store the logs of jobs: %s", text)
         self._is_rejected = True
 
 

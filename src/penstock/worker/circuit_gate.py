@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 
-from penstock.domain.circuit.circuit import Permit, Permitted, Reported, RequestOutcome
+from penstock.domain.circuit.circuit import OutcomeReport, Permit, PermitAnswer, RequestOutcome
 from penstock.domain.errors import PenstockError, StoreUnavailable
 from penstock.domain.message.lease import Verb
 from penstock.worker.application import JobSource
@@ -29,8 +29,8 @@ _MAX_UNREPORTED = 10_000
 class CircuitGate:
     def __init__(self, source: JobSource) -> None:
         self._source = source
-        self._permits: dict[str, Permitted] = {}  # by receipt, for admitted jobs
-        self._outcomes: list[Reported] = []  # not reported yet
+        self._permits: dict[str, PermitAnswer] = {}  # by receipt, for admitted jobs
+        self._outcomes: list[OutcomeReport] = []  # not reported yet
         self._held: set[str] = set()  # routes logged as held
         self._ask_at = 0
         self._is_rejected = False
@@ -54,22 +54,22 @@ class CircuitGate:
 
     def end(self, job: ClaimedJob, act: JobAct, now: int) -> JobAct:
         """Note the outcome; returns the act to send, because a failed probe loses no attempt."""
-        permitted = self._permits.pop(job.receipt, None)
-        if permitted is None:
+        answer = self._permits.pop(job.receipt, None)
+        if answer is None:
             return act
         outcome = outcome_of(act)
         took_ms = now - job.started_at if job.started_at else 0
-        self._outcomes.append(Reported(permitted, job.id, outcome, took_ms))
-        if outcome is RequestOutcome.FAILURE and permitted.permit is Permit.PROBE:
-            _log.info("a job of route %r was tried and failed: %s", permitted.pattern, act.text)
-            return _snooze(job.receipt, permitted.retry_ms, act.text)
+        self._outcomes.append(OutcomeReport(answer, job.id, outcome, took_ms))
+        if outcome is RequestOutcome.FAILURE and answer.permit is Permit.PROBE:
+            _log.info("the probe of route %r failed: %s", answer.pattern, act.text)
+            return _snooze(job.receipt, answer.retry_ms, act.text)
         return act
 
     def lose(self, job: ClaimedJob) -> None:
         """Drop the permit of a job whose outcome is unknown."""
-        permitted = self._permits.pop(job.receipt, None)
-        if permitted is not None:
-            self._outcomes.append(Reported(permitted, job.id, None))
+        answer = self._permits.pop(job.receipt, None)
+        if answer is not None:
+            self._outcomes.append(OutcomeReport(answer, job.id, None))
 
     def report(self) -> None:
         """Report outcomes; those that the store does not take are kept for the next step."""
@@ -84,28 +84,28 @@ class CircuitGate:
             self._log_rejection(error)
 
     def _sort(
-        self, jobs: Sequence[ClaimedJob], permits: Mapping[str, Permitted]
+        self, jobs: Sequence[ClaimedJob], permits: Mapping[str, PermitAnswer]
     ) -> tuple[list[ClaimedJob], list[JobAct]]:
         admitted: list[ClaimedJob] = []
         snoozed: list[JobAct] = []
         probed: set[str] = set()
         for job in jobs:
             route = job.route
-            permitted = permits.get(route) if route is not None else None
-            if permitted is None:
+            answer = permits.get(route) if route is not None else None
+            if answer is None:
                 admitted.append(job)
-            elif permitted.permit is Permit.HOLD or permitted.pattern in probed:
+            elif answer.permit is Permit.HOLD or answer.pattern in probed:
                 text = f"the circuit of its route {route!r} is not closed"
-                snoozed.append(_snooze(job.receipt, permitted.wait_ms, text))
+                snoozed.append(_snooze(job.receipt, answer.wait_ms, text))
             else:
-                if permitted.permit is Permit.PROBE:
-                    probed.add(permitted.pattern)  # the others wait for the outcome of the probe
-                self._permits[job.receipt] = permitted
+                if answer.permit is Permit.PROBE:
+                    probed.add(answer.pattern)  # the others wait for the outcome of the probe
+                self._permits[job.receipt] = answer
                 admitted.append(job)
         self._log_held_routes(permits.values())
         return admitted, snoozed
 
-    def _log_held_routes(self, permits: Iterable[Permitted]) -> None:
+    def _log_held_routes(self, permits: Iterable[PermitAnswer]) -> None:
         """Log once when a route is held and once when it is released, not for every job."""
         for one in permits:
             is_held = one.permit is Permit.HOLD

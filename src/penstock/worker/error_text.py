@@ -70,18 +70,18 @@ class _Report:
             yield from self._members(error)
         cause = error.__cause__
         if cause is not None:
-            yield from self._linked(cause, "caused by ")
+            yield from self._link_lines(cause, "caused by ")
         elif error.__context__ is not None and not error.__suppress_context__:
-            yield from self._linked(error.__context__, "while handling ")
+            yield from self._link_lines(error.__context__, "while handling ")
 
     def _members(self, group: BaseExceptionGroup[BaseException]) -> Iterator[str]:
         count = len(group.exceptions)
         for number, member in enumerate(group.exceptions[:_MAX_MEMBERS], 1):
-            yield from self._linked(member, f"member {number} of {count}: ")
+            yield from self._link_lines(member, f"member {number} of {count}: ")
         if count > _MAX_MEMBERS:
             yield f"and {count - _MAX_MEMBERS} more members"
 
-    def _linked(self, error: BaseException, intro: str) -> Iterator[str]:
+    def _link_lines(self, error: BaseException, intro: str) -> Iterator[str]:
         if id(error) not in self._seen and len(self._seen) < _MAX_LINKS:
             yield from self.lines(error, intro)
 
@@ -108,7 +108,7 @@ def _frames(error: BaseException, most: int) -> Iterator[str]:
         yield f"  at {error.filename}:{error.lineno}"
     walked = traceback.walk_tb(error.__traceback__)
     found = traceback.StackSummary.extract(walked, lookup_lines=False)
-    lines = list(_trimmed(_without_our_call(found)))
+    lines = list(_trim(_without_our_call(found)))
     if len(lines) > most:
         lines[most // 2 : -(most // 2)] = [f"  … {len(lines) - most} more frames"]
     yield from reversed(lines)
@@ -122,7 +122,7 @@ def _without_our_call(frames: list[FrameSummary]) -> list[FrameSummary]:
     return frames if is_ours and not theirs else theirs
 
 
-def _trimmed(frames: list[FrameSummary]) -> Iterator[str]:
+def _trim(frames: list[FrameSummary]) -> Iterator[str]:
     """Frames, outermost first.  Of libraries: the one that the application called, and the last."""
     home = _package(frames[0].filename) if frames else None
 

@@ -33,7 +33,7 @@ class JobLog:
     def __init__(self) -> None:
         self._parked: set[str | None] = set()
 
-    def ended(self, job: ClaimedJob, act: JobAct, *, now: int) -> None:
+    def log_end(self, job: ClaimedJob, act: JobAct, *, now: int) -> None:
         level, event = _EVENTS[act.verb]
         if act.verb is Verb.RELEASE and not job.started_at:
             level = logging.DEBUG  # the job keeps its place, and nothing has happened
@@ -43,18 +43,18 @@ class JobLog:
             headline = act.text and act.text.partition("\n")[0]
             _write(level, event, job, text=headline, ms=ms)
 
-    def parked(self, job: ClaimedJob, act: JobAct) -> None:
+    def log_parked(self, job: ClaimedJob, act: JobAct) -> None:
         """Log that a job has no handler or unfit arguments: a warning once for each kind."""
         is_new = job.kind not in self._parked
         self._parked.add(job.kind)
         event = "parked" if act.verb is Verb.SNOOZE else _EVENTS[act.verb][1]
         _write(logging.WARNING if is_new else logging.DEBUG, event, job, text=act.text)
 
-    def stopped(self, job: ClaimedJob) -> None:
+    def log_lost_lease(self, job: ClaimedJob) -> None:
         if job.stop_reason is StopReason.LEASE_LOST:
             _write(logging.WARNING, "stopped: its lease was lost", job)
 
-    def rejected(self, job: ClaimedJob, act: JobAct, error: PenstockError) -> None:
+    def log_rejection(self, job: ClaimedJob, act: JobAct, error: PenstockError) -> None:
         """Log that the store rejected an act: another worker has the job now, or it has ended."""
         is_expected = act.text == NOT_COMMITTED or act.verb is Verb.TIME_OUT
         is_late = isinstance(error, LeaseLost)

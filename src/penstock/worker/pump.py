@@ -8,12 +8,11 @@ limits.  `tick` does all of it; nothing here waits.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
-from penstock.domain.errors import LeaseLost, NotFound, PenstockError
-from penstock.domain.message.lease import Verb
+from penstock.domain.errors import LeaseLost, PenstockError
 from penstock.ports.clock import Clock, Dice
-from penstock.worker.application import ActAnswer, Handlers, JobSource, Unanswered
+from penstock.worker.application import Handlers, JobSource
 from penstock.worker.assignment import Assignment, Prefetch
 from penstock.worker.attempt_log import LogSender
 from penstock.worker.chunk import Chunk
@@ -21,10 +20,10 @@ from penstock.worker.chunk_gatherer import ChunkGatherer
 from penstock.worker.circuit_gate import CircuitGate
 from penstock.worker.claimed_job import ClaimedJob, JobAct, RunsIn, StopReason
 from penstock.worker.handling import prepare
-from penstock.worker.lease_keeper import LeaseKeeper, extension, restore
 from penstock.worker.log import JobLog, OutageReporter
-from penstock.worker.outcomes import after_rejection, fail, release, time_out
+from penstock.worker.outcomes import fail, release
 from penstock.worker.processes.job_table import JobTable
+from penstock.worker.reports import Report, Reports
 from penstock.worker.running_jobs import RunningJobs
 from penstock.worker.slots.slots import Slots
 
@@ -35,8 +34,6 @@ _MAX_PER_CLAIM = 500
 _LARGE_CHARS = 512 * 1024  # all bodies: the claim may have been cut short by the size limit
 _CLAIMS = "claims"
 _CANCELLED = "it was cancelled, but not by the worker"
-
-_Reports = list[tuple[ClaimedJob | None, JobAct]]  # None: the job never reached a slot
 
 
 class Pump:
@@ -63,22 +60,21 @@ class Pump:
         self.is_woken = True  # there may be jobs to claim
         self.ended = 0  # number of jobs that ran in this process
         self.finished: deque[tuple[ClaimedJob, JobAct | None]] = deque()
-        self._to_extend: deque[ClaimedJob] = deque()  # on request of a handler
         self._assignment = assignment
         self._source = source
         self._handlers = handlers
         self._clock = clock
-        self._dice = dice
         self._slots = slots
         self._wake = wake
         self._on_ended = on_ended
         self._outage = outage or OutageReporter()
         self._jobs = RunningJobs(table, clock, assignment.lease_ms, has_sandbox=has_sandbox)
-        self._unsent: _Reports = []  # ends that the store has not confirmed
-        self._keeper = LeaseKeeper(assignment.lease_ms)
         self._prefetch = Prefetch()
         self._log = JobLog()
         self._gate = CircuitGate(source)
+        self._reports = Reports(
+            self._jobs, self._gate, self._log, clock, dice, lease_ms=assignment.lease_ms
+        )
         self._logs = LogSender(source.keep_logs)
         self._in_a_row = handlers.chunk_queues
         self._chunks = ChunkGatherer(assignment.slots, in_order=self._in_a_row)
@@ -92,7 +88,7 @@ class Pump:
     def is_empty(self) -> bool:
         """Whether no job is left and every end was reported."""
         left = (j for j in self._jobs.all if j.stop_reason is not StopReason.GIVEN_BACK)
-        return not self._unsent and not self.finished and next(left, None) is None
+        return not self._reports.unsent and not self.finished and next(left, None) is None
 
     @property
     def has_jobs(self) -> bool:
@@ -113,10 +109,10 @@ class Pump:
         self._start_chunks(now)
         if self._errors and now < self._resume_at:
             return self._resume_at
-        extensions = self._extensions(now)
-        is_claim_due = self.is_woken or self._unsent or now >= self._poll_at
+        extensions = self._reports.extensions(now)
+        is_claim_due = self.is_woken or self._reports.unsent or now >= self._poll_at
         room = self._room if is_claim_due else 0
-        if self._unsent or extensions or room or self._logs.next_at <= now:
+        if self._reports.unsent or extensions or room or self._logs.next_at <= now:
             self._exchange(extensions, room, now)
         return self._next_at(now)
 
@@ -133,7 +129,7 @@ class Pump:
 
     def note_extension(self, job: ClaimedJob) -> None:
         """Extend the job's lease with the next step; callable from any thread."""
-        self._to_extend.append(job)
+        self._reports.request_extension(job)
         self._wake()
 
     def drain(self) -> None:
@@ -152,10 +148,10 @@ class Pump:
         for job in list(self._jobs.all):
             if job.stop_reason is None:
                 job.stop(StopReason.GIVEN_BACK)
-                self._report(job, release(job))
+                self._reports.end(job, release(job))
             elif job.stop_reason is not StopReason.GIVEN_BACK:  # it was stopped, but still runs
                 if job.owes_timeout:
-                    self._report(job, self._time_out(job))
+                    self._reports.time_out(job)
                 job.stop_reason = StopReason.GIVEN_BACK
 
     def _stop_overdue(self, now: int) -> None:
@@ -163,7 +159,7 @@ class Pump:
             if job.stop_reason is None and job.deadline is not None and job.deadline <= now:
                 job.stop(StopReason.TIMED_OUT)
                 if job.runs_in is RunsIn.THREAD:  # it may not stop: reported at once
-                    self._report(job, self._time_out(job))
+                    self._reports.time_out(job)
 
     def _give_up_unstarted(self, now: int) -> None:
         """Give back jobs that wait too long for a slot or a sandbox; they lose no attempt."""
@@ -177,7 +173,7 @@ class Pump:
             try:
                 self._slots.waiting.remove(job)
             except ValueError:  # it waits in a chunk, or has a slot without a sandbox
-                self._report(job, release(job))
+                self._reports.end(job, release(job))
                 if job.stop_handler is not None:
                     job.stop_handler()
             else:
@@ -205,7 +201,8 @@ class Pump:
         if job.stop_reason is None:
             self._end(job, act or fail(job, _CANCELLED))
         elif job.owes_timeout:
-            self._end(job, self._time_out(job))
+            self._reports.time_out(job)
+            self._jobs.remove(job)
         else:
             self._forget(job)
 
@@ -224,37 +221,14 @@ class Pump:
             self._slots.give(self._chunks.flush())
 
     def _end(self, job: ClaimedJob, act: JobAct) -> None:
-        self._report(job, act)
+        self._reports.end(job, act)
         self._jobs.remove(job)
-
-    def _report(self, job: ClaimedJob, act: JobAct) -> None:
-        if job.route is not None:
-            act = self._gate.end(job, act, self._clock.now())
-        self._unsent.append((job, act))
-
-    def _time_out(self, job: ClaimedJob) -> JobAct:
-        return time_out(job, dice=self._dice.share())
 
     def _forget(self, job: ClaimedJob) -> None:
         """Forget a job whose end was reported already, or must not be."""
         if self._jobs.remove(job):
             self._gate.lose(job)
             self._jobs.free(job)
-
-    def _extensions(self, now: int) -> list[tuple[ClaimedJob, JobAct]]:
-        wanted: dict[str, ClaimedJob] = {}
-        while self._to_extend:
-            job = self._to_extend.popleft()
-            if job.stop_reason is None and job.place >= 0:
-                wanted[job.receipt] = job
-        for job in self._keeper.due(self._jobs.all, now=now):
-            if job.owes_timeout:
-                # It has not stopped.  If its lease expired, another worker would run it.
-                self._report(job, self._time_out(job))
-                job.stop_reason = StopReason.LEASE_LOST
-            else:
-                wanted[job.receipt] = job
-        return [(job, extension(job, now=now)) for job in wanted.values()]
 
     @property
     def _room(self) -> int:
@@ -270,10 +244,9 @@ class Pump:
             room = min(room, assignment.max_jobs - self.ended - count)
         return max(min(room, _MAX_PER_CLAIM), 0)
 
-    def _exchange(self, extensions: list[tuple[ClaimedJob, JobAct]], room: int, now: int) -> None:
+    def _exchange(self, extensions: list[Report], room: int, now: int) -> None:
         """Report and claim, in one transaction."""
-        ends, self._unsent = self._unsent, []
-        reports: _Reports = [*extensions, *ends]
+        reports = self._reports.take(extensions)
         acts = [act for _, act in reports]
         self.is_woken = False  # cleared before the store is asked, so that no wake-up is lost
         try:
@@ -290,12 +263,9 @@ class Pump:
             else:
                 jobs, answers = [], self._source.act(acts) if acts else []
         except (PenstockError, OSError) as error:
-            self._send_again(reports)
+            self._reports.send_again(reports)
             self._back_off(error, now)
             return
-        if not any(isinstance(answer, Unanswered) for answer in answers):
-            self._errors = 0
-            self._outage.end(_CLAIMS)
         if room:
             self._poll_at = now + self._poll_ms
             # A claim with acts may return nothing because a queue could not be reached.
@@ -303,7 +273,12 @@ class Pump:
             is_unsure = self._assignment.is_burst and not jobs and bool(acts)
             is_full = len(jobs) == room or sum(len(job.body) for job in jobs) > _LARGE_CHARS
             self.is_woken = self.is_woken or is_unsure or is_full
-        self._take_answers(reports, answers, now)
+        unanswered = self._reports.take_answers(reports, answers, now)
+        if unanswered is not None:
+            self._back_off(unanswered, now)
+        else:
+            self._errors = 0
+            self._outage.end(_CLAIMS)
         self._gate.report()
         if jobs:
             self._take(jobs, now)
@@ -316,51 +291,6 @@ class Pump:
         self._errors += 1
         self._resume_at = now + pause_ms
 
-    def _take_answers(self, reports: _Reports, answers: Sequence[ActAnswer], now: int) -> None:
-        missing: _Reports = []
-        for (job, act), error in zip(reports, answers, strict=True):
-            if isinstance(error, Unanswered):
-                missing.append((job, act))
-                continue
-            if job is None:
-                continue
-            if act.verb is Verb.EXTEND:
-                if error is not None and job in self._jobs:
-                    self._take_rejected_extension(job, act, error)
-            elif error is None:
-                self._log.ended(job, act, now=now)
-            elif (instead := after_rejection(act, error)) is not None:
-                self._unsent.append((job, instead))
-                continue
-            else:
-                self._log.rejected(job, act, error)
-            if act.verb is not Verb.EXTEND and job not in self._jobs:
-                self._jobs.free(job)
-        if missing:
-            self._send_again(missing)
-            self._back_off(next(e for e in answers if isinstance(e, Unanswered)), now)
-
-    def _send_again(self, reports: _Reports) -> None:
-        """Queue the acts that the store did not answer, to be sent again."""
-        ends = [(job, act) for job, act in reports if act.verb is not Verb.EXTEND]
-        self._unsent = ends + self._unsent
-        for job, act in reports:
-            if job is not None and act.verb is Verb.EXTEND:
-                restore(job, act)
-                self._to_extend.append(job)
-
-    def _take_rejected_extension(self, job: ClaimedJob, act: JobAct, error: PenstockError) -> None:
-        if isinstance(error, LeaseLost | NotFound):
-            job.stop(StopReason.LEASE_LOST)
-            self._jobs.note_stopped(job, self._clock.now())
-            self._log.stopped(job)
-            return
-        # The handler passed invalid values, but the lease is ours: extend without them.
-        self._log.rejected(job, act, error)
-        job.lease_ms = self._assignment.lease_ms
-        job.is_late_start = act.is_start
-        job.renewed_at = 0
-
     def _take(self, jobs: Iterable[ClaimedJob], now: int) -> None:
         runnable: list[ClaimedJob] = []
         has_routes = False
@@ -370,11 +300,12 @@ class Pump:
                 runnable.append(job)
                 has_routes = has_routes or job.route is not None
             else:
-                self._log.parked(job, act)
-                self._unsent.append((None, act))
+                self._log.log_parked(job, act)
+                self._reports.end_unstarted(act)
         if has_routes:
             runnable, rejected = self._gate.admit(runnable, now)
-            self._unsent += [(None, act) for act in rejected]
+            for act in rejected:
+                self._reports.end_unstarted(act)
         for job in runnable:
             self._jobs.add(job, now)
             job.on_extend = self.extend
@@ -384,9 +315,9 @@ class Pump:
     def _next_at(self, now: int) -> int:
         if self._errors:
             return self._resume_at
-        if self._unsent or self.finished:
+        if self._reports.unsent or self.finished:
             return now
-        dues = [self._keeper.next_at] if self._jobs else []
+        dues = [self._reports.next_at] if self._jobs else []
         dues += self._chunks.next_at, self._jobs.force_at, self._logs.next_at
         if self._room:
             dues.append(now if self.is_woken else self._poll_at)

@@ -73,7 +73,7 @@ class JobWorker:
         self._table = table or JobTable.create(assignment.places)
         self._loop = EventLoop(
             self._run_async,
-            finished=self._finished,
+            finished=self._on_finished,
             next_one=lambda: self.slots.next_for(is_loop=True),
             on_failure=self._loop_failed,
         )
@@ -98,7 +98,7 @@ class JobWorker:
             self._beats = Beats(
                 registry,
                 every_ms=assignment.beat_ms,
-                on_id=self._registered,
+                on_id=self._on_registered,
                 on_drain=self.drain,
                 outage=outage,
             )
@@ -258,7 +258,7 @@ class JobWorker:
         self.pump.is_woken = True
         self._wake()
 
-    def _registered(self, worker_id: str) -> None:
+    def _on_registered(self, worker_id: str) -> None:
         self.pump.worker_id = worker_id
         self._table.set_worker(worker_id)
 
@@ -280,7 +280,7 @@ class JobWorker:
                 )
         except BaseException as error:
             act = fail(job, error)
-        self._finished(job, act)
+        self._on_finished(job, act)
 
     async def _run_async(self, job: ClaimedJob) -> JobAct | None:
         if not self._begin(job):
@@ -296,7 +296,7 @@ class JobWorker:
             self._table.clear_all_but(job.place for job in suspects)
             self._crash()
         for job in running:
-            self._finished(job, fail(job, error))
+            self._on_finished(job, fail(job, error))
             following = self.slots.next_for(is_loop=True)
             if following is not None:
                 self._loop.start(following)
@@ -320,7 +320,7 @@ class JobWorker:
         elif job.time_limit_ms is not None:
             self._wake()  # there is a deadline now
 
-    def _finished(self, job: ClaimedJob, act: JobAct | None) -> None:
+    def _on_finished(self, job: ClaimedJob, act: JobAct | None) -> None:
         if isinstance(job, Chunk):
             for member in job.members:
                 self._table.end(member.place)

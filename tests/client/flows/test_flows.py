@@ -160,11 +160,11 @@ def test_mistakes_are_found_before_anything_is_sent(
     a = f.add(jobs.fetch, 1, name="a")
     with pytest.raises(InvalidRequest, match="not kept"):
         f.add(jobs.fetch, f.add(jobs.note, "x"))
-    with pytest.raises(InvalidRequest, match="results of members only"):
+    with pytest.raises(InvalidRequest, match="must contain members only"):
         f.add(jobs.merge, [a, 3])
     with pytest.raises(InvalidRequest, match="unique"):
         f.add(once)
-    with pytest.raises(InvalidRequest, match="a member 'a' already"):
+    with pytest.raises(InvalidRequest, match="already has a member 'a'"):
         f.add(jobs.fetch, 2, name="a")
     with pytest.raises(InvalidRequest, match="argument 'plus'"):
         f.add(jobs.merge, [a], plus="many")

@@ -74,7 +74,7 @@ def test_a_failed_link_cancels_the_rest_of_the_chain(
 
 
 def test_mistakes_in_steps(jobs: SimpleNamespace) -> None:
-    with pytest.raises(InvalidRequest, match="nothing comes before"):
+    with pytest.raises(InvalidRequest, match="has no step before it"):
         chain(jobs.fetch.bind(previous)).enqueue()
     with pytest.raises(InvalidRequest, match="at least one step"):
         group()

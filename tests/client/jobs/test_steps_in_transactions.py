@@ -1,4 +1,4 @@
-"""Steps and signals in the caller's own transaction: they count exactly if it is committed."""
+"""Steps and signals in the caller's own transaction: they count if and only if it commits."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ from penstock.client.remote.transport import Transport
 from penstock.client.resources.circuits import CircuitClient, RouteClient
 from penstock.domain.circuit.circuit import (
     CircuitState,
+    OutcomeReport,
     Permit,
-    Reported,
     RequestOutcome,
     circuit_hash,
 )
@@ -188,7 +188,7 @@ def test_outcomes_of_jobs_open_their_circuit(channel: Channel) -> None:
     permits = circuits.permits({"stripe": "job-1"})
     assert permits is not None
     assert permits["stripe"].permit is Permit.GO
-    circuits.report([Reported(permits["stripe"], "job-1", RequestOutcome.FAILURE)])
+    circuits.report([OutcomeReport(permits["stripe"], "job-1", RequestOutcome.FAILURE)])
 
     held = circuits.permits({"stripe": "job-2"})
     assert held is not None

@@ -35,10 +35,10 @@ def test_parents_come_first(parents: list[list[int]], dice: Random) -> None:
     assert all(places[p] < places[m.name] for m in members for p in m.parents)
 
 
-def test_circles_are_refused_by_name() -> None:
+def test_cycles_are_refused_by_name() -> None:
     members = [planned("a", "c"), planned("b", "a"), planned("c", "b"), planned("d")]
 
-    with pytest.raises(InvalidRequest, match="circle: 'a', 'b', 'c'"):
+    with pytest.raises(InvalidRequest, match="cycle: 'a', 'b', 'c'"):
         check_plan(members, DEFAULT_LIMITS)
 
 

@@ -6,7 +6,13 @@ from msgspec.structs import replace
 from penstock.domain.errors import WrongState
 from penstock.domain.limits import MINUTE, SECOND
 from penstock.domain.message import lifecycle
-from penstock.domain.message.lifecycle import EXHAUSTED, LEASE_EXPIRED, NEXT_ORDER, State
+from penstock.domain.message.lifecycle import (
+    EXHAUSTED,
+    LEASE_EXPIRED,
+    NEXT_ORDER,
+    NEXT_POSITION,
+    State,
+)
 from penstock.domain.message.retry import Exponential, Listed
 from penstock.domain.queue.group_limit import ADMITTED
 from penstock.domain.queue.queue import Ordering, Redelivery
@@ -144,6 +150,15 @@ def test_a_redelivered_message_keeps_its_place_or_goes_to_the_back_as_the_queue_
     }
 
     assert places == {place}
+
+
+def test_in_a_queue_ordered_by_group_only_the_group_goes_to_the_back():
+    queue = a_queue(ordering=Ordering.GROUP, redelivery=Redelivery.BACK)
+    message = a_leased_message(order_no=3, due_at=NOON, group="a")
+
+    back = lifecycle.expire_lease(message, queue, now=NOON)
+
+    assert (back.order_no, back.fair_position) == (3, NEXT_POSITION)
 
 
 def test_a_delayed_message_falls_due_at_its_instant_and_not_before():

@@ -69,23 +69,26 @@ def test_an_invalid_back_off_is_refused():
         check_settings(QueueSettings(backoff=Fixed(-1)), name="mail")
 
 
-def test_a_dead_letter_queue_needs_a_proper_name_of_another_queue():
+@pytest.mark.parametrize("name", ["mail", "dead"])
+def test_a_dead_letter_queue_needs_a_proper_name_and_may_be_the_queue_itself(name):
     settings = QueueSettings(dead_letter_queue="dead")
 
-    assert check_settings(settings, name="mail") is settings
+    assert check_settings(settings, name=name) is settings
     with pytest.raises(InvalidRequest):
         check_settings(QueueSettings(dead_letter_queue="no name"), name="mail")
-    with pytest.raises(InvalidRequest, match="its own"):
-        check_settings(QueueSettings(dead_letter_queue="mail"), name="mail")
 
 
-def test_a_queue_ordered_by_group_redelivers_at_the_front():
-    front = QueueSettings(ordering=Ordering.GROUP)
-    back = QueueSettings(ordering=Ordering.GROUP, redelivery=Redelivery.BACK)
-
-    assert check_settings(front, name="mail") is front
-    with pytest.raises(InvalidRequest, match="back"):
-        check_settings(back, name="mail")
+@pytest.mark.parametrize(
+    ("settings", "rotates"),
+    [
+        (QueueSettings(ordering=Ordering.GROUP, redelivery=Redelivery.BACK), True),
+        (QueueSettings(ordering=Ordering.GROUP, redelivery=Redelivery.BACK, is_fair=True), False),
+        (QueueSettings(ordering=Ordering.GROUP), False),
+        (QueueSettings(redelivery=Redelivery.BACK), False),
+    ],
+)
+def test_groups_rotate_in_an_ordered_queue_that_redelivers_at_the_back(settings, rotates):
+    assert settings.rotates_groups is rotates
 
 
 @pytest.mark.parametrize(("name", "most_chars"), [("labels", 256), ("annotations", 10_000)])

@@ -15,7 +15,7 @@ from penstock.domain.queue.queue import QueueSettings
 from penstock.services.circuits.permits import PermitRequest
 from penstock.settings import Settings
 from penstock.settings.values import StoreSettings
-from penstock.store.meta_names import HIGH_WATER
+from penstock.store.meta_names import CLOCK_MARK
 from penstock.wiring.broker import open_broker
 from tests.clocks import ManualClock
 from tests.edge.cli.conftest import STORES
@@ -178,7 +178,7 @@ def _hold_all_back(session: Any) -> None:
 
 
 def _set_clock_ahead(session: Any) -> None:
-    session.db.run("meta.set", {"name": HIGH_WATER, "value": str(2_999_999_999_999)})
+    session.db.run("meta.set", {"name": CLOCK_MARK, "value": str(2_999_999_999_999)})
 
 
 def _write_to(where: list[str], backend: str, what: Any) -> None:

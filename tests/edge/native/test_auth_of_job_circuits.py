@@ -9,7 +9,7 @@ import pytest
 
 from penstock.client.remote.server import Remote
 from penstock.domain.access.api_key import Role
-from penstock.domain.circuit.circuit import Reported, RequestOutcome, circuit_hash
+from penstock.domain.circuit.circuit import OutcomeReport, RequestOutcome, circuit_hash
 from penstock.domain.errors import Forbidden
 from tests.edge.api import Api, a_name, assert_refused, ok
 from tests.edge.live import LiveServer
@@ -154,7 +154,7 @@ def test_our_own_client_names_the_jobs_that_it_asks_for(
     with Remote(server_with_keys.url, key=key) as remote:
         permits = remote.circuits.permits({route: job["id"]})
         assert permits is not None
-        remote.circuits.report([Reported(permits[route], job["id"], RequestOutcome.FAILURE)])
+        remote.circuits.report([OutcomeReport(permits[route], job["id"], RequestOutcome.FAILURE)])
 
         with pytest.raises(Forbidden):
             remote.circuits.permits({route: "made-up"})

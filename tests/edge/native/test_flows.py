@@ -194,8 +194,8 @@ def test_flows_are_listed_newest_first(api: Api, queue: str) -> None:
 @pytest.mark.parametrize(
     ("members", "text"),
     [
-        ([{"name": "a", "after": ["b"]}, {"name": "b", "after": ["a"]}], "in a circle: 'a', 'b'"),
-        ([{"name": "a", "after": ["a"]}], "in a circle"),
+        ([{"name": "a", "after": ["b"]}, {"name": "b", "after": ["a"]}], "in a cycle: 'a', 'b'"),
+        ([{"name": "a", "after": ["a"]}], "in a cycle"),
         ([{"name": "a"}, {"name": "a"}], "two members"),
         ([{"name": "a", "after": ["x"]}], "no member 'x'"),
         ([{"name": "a", "dedup_key": "k"}], "dedup_key"),

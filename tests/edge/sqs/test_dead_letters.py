@@ -221,10 +221,32 @@ def test_a_queue_whose_redrive_policy_was_removed_is_not_a_source(aws: Aws, lett
     assert aws.client.list_dead_letter_source_queues(QueueUrl=letters)["queueUrls"] == []
 
 
-def test_a_queue_cannot_be_its_own_dead_letter_queue(aws: Aws, queue: str) -> None:
-    policy = {"deadLetterTargetArn": arn_of(queue), "maxReceiveCount": 1}
+@pytest.mark.parametrize("kind", ["standard", "fifo"])
+def test_a_queue_may_be_its_own_dead_letter_queue(aws: Aws, kind: str) -> None:
+    queue = aws.make() if kind == "standard" else aws.make_fifo()
+    group = {} if kind == "standard" else {"MessageGroupId": "g"}
+    policy = {"deadLetterTargetArn": arn_of(queue), "maxReceiveCount": 2}
+    aws.set(queue, RedrivePolicy=json.dumps(policy))
+    for body in ("poison", "fine"):
+        aws.send(queue, body, **group)
 
-    with refused("InvalidParameterValue") as refusal:
-        aws.set(queue, RedrivePolicy=json.dumps(policy))
+    received = [
+        aws.receive_one(queue, VisibilityTimeout=0, AttributeNames=["All"]) for _ in range(3)
+    ]
 
-    assert refusal.text.endswith("Reason: A queue cannot be its own dead-letter queue.")
+    assert [got["Body"] for got in received] == ["poison", "poison", "fine"]  # sent to the back
+    last = aws.receive(queue, AttributeNames=["All"])[-1]
+    assert last["Body"] == "poison"
+    assert last["Attributes"]["DeadLetterQueueSourceArn"] == arn_of(queue)
+    assert last["Attributes"]["ApproximateReceiveCount"] == "3"
+    sources = aws.client.list_dead_letter_source_queues(QueueUrl=queue)["queueUrls"]
+    assert sources == [queue]
+    assert aws.counts(queue) == (0, 2, 0)
+
+
+def test_an_empty_redrive_policy_removes_it(aws: Aws, letters: str) -> None:
+    queue = aws.make(RedrivePolicy=redrive_to(letters))
+
+    aws.set(queue, RedrivePolicy="")
+
+    assert aws.attribute(queue, "RedrivePolicy") is None

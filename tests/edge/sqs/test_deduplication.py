@@ -141,3 +141,20 @@ def test_duplicates_in_one_batch_are_one_message(aws: Aws, line: str) -> None:
     first, second = answer["Successful"]
     assert first["MessageId"] == second["MessageId"]
     assert aws.bodies(line) == ["x"]
+
+
+def test_a_later_change_of_the_scope_is_shown_and_has_no_effect(aws: Aws, line: str) -> None:
+    def send(group: str, key: str) -> str:
+        sent = aws.send(line, f"{group}{key}", MessageGroupId=group, MessageDeduplicationId=key)
+        return str(sent["MessageId"])
+
+    before = send("a", "1")
+    aws.set(line, DeduplicationScope="messageGroup", FifoThroughputLimit="perMessageGroupId")
+    after = send("a", "2")
+
+    assert send("b", "1") == before
+    assert send("b", "2") == after
+    assert aws.bodies(line) == ["a1", "a2"]
+    shown = aws.attributes(line)
+    assert shown["DeduplicationScope"] == "messageGroup"
+    assert shown["FifoThroughputLimit"] == "perMessageGroupId"

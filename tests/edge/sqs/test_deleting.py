@@ -42,6 +42,42 @@ def test_a_handle_whose_time_is_over_still_deletes(
     assert aws.counts(queue) == (0, 0, 0)
 
 
+def test_in_a_fifo_queue_a_handle_is_rejected_as_soon_as_its_time_is_over(
+    aws: Aws, line: str, clock: ManualClock
+) -> None:
+    aws.send(line, "late", MessageGroupId="g")
+    handle = aws.handle(line)
+    clock.advance(seconds=31)
+
+    with refused(
+        "InvalidParameterValue",
+        f"Value {handle} for parameter ReceiptHandle is invalid. "
+        "Reason: The receipt handle has expired.",
+    ):
+        aws.delete(line, handle)
+
+    assert aws.bodies(line) == ["late"]
+
+
+def test_in_a_fifo_batch_only_the_handles_whose_time_is_over_are_rejected(
+    aws: Aws, line: str, clock: ManualClock
+) -> None:
+    aws.send(line, "late", MessageGroupId="g")
+    aws.send(line, "in time", MessageGroupId="h")
+    late = aws.handle(line, VisibilityTimeout=10)
+    in_time = aws.handle(line, VisibilityTimeout=60)
+    clock.advance(seconds=31)
+
+    answer = aws.client.delete_message_batch(
+        QueueUrl=line,
+        Entries=[{"Id": "late", "ReceiptHandle": late}, {"Id": "fine", "ReceiptHandle": in_time}],
+    )
+
+    assert [done["Id"] for done in answer["Successful"]] == ["fine"]
+    assert [failed["Id"] for failed in answer["Failed"]] == ["late"]
+    assert aws.bodies(line) == ["late"]
+
+
 def test_a_message_given_back_can_still_be_deleted(aws: Aws, queue: str) -> None:
     aws.send(queue)
     handle = aws.handle(queue)

@@ -26,6 +26,7 @@ def test_the_system_attributes_of_a_fifo_message(aws: Aws, line: str) -> None:
     sent = aws.send(line, MessageGroupId="g", MessageDeduplicationId="d")
 
     assert len(sent["SequenceNumber"]) == 20
+    assert sent["SequenceNumber"].startswith("188")
     for _ in range(2):
         got = aws.receive_one(line, VisibilityTimeout=0, AttributeNames=["All"])
         shown = got["Attributes"]
@@ -66,6 +67,45 @@ def test_a_group_waits_while_any_of_it_is_in_flight(aws: Aws, line: str) -> None
     aws.delete(line, second["ReceiptHandle"])
 
     assert aws.bodies(line) == ["a3", "a4"]
+
+
+def test_a_group_given_back_goes_behind_the_groups_that_waited(aws: Aws, line: str) -> None:
+    send(aws, line, "a1", "b1", "c1")
+    handles = [aws.handle(line) for _ in range(2)]
+
+    for handle in handles:
+        aws.hide(line, handle, 0)
+
+    assert aws.bodies(line) == ["c1", "a1", "b1"]
+
+
+def test_a_group_whose_timeout_is_over_goes_behind_the_groups_that_waited(
+    aws: Aws, line: str, clock: ManualClock
+) -> None:
+    send(aws, line, "a1", "a2", "b1", "c1")
+    assert [aws.bodies(line, 1) for _ in range(2)] == [["a1"], ["b1"]]
+
+    clock.advance(seconds=31)
+
+    assert aws.bodies(line) == ["c1", "a1", "a2", "b1"]
+
+
+def test_a_receive_without_a_timeout_sends_the_group_to_the_back(aws: Aws, line: str) -> None:
+    send(aws, line, "a1", "b1")
+
+    received = [aws.bodies(line, 1, VisibilityTimeout=0) for _ in range(4)]
+
+    assert received == [["a1"], ["b1"], ["a1"], ["b1"]]
+
+
+def test_a_group_that_came_back_is_ahead_of_groups_sent_later(aws: Aws, line: str) -> None:
+    send(aws, line, "a1", "b1")
+    aws.hide(line, aws.handle(line), 0)
+    assert aws.bodies(line, 1) == ["b1"]  # the first receive since then: a1 is back
+
+    send(aws, line, "c1")
+
+    assert aws.bodies(line) == ["a1", "c1"]
 
 
 def test_messages_deleted_out_of_order_leave_the_others_in_order(aws: Aws, line: str) -> None:

@@ -31,7 +31,7 @@ def seen() -> Seen:
 
 @pytest.fixture
 def lookup(seen: Seen) -> QueueLookup:
-    return QueueLookup(seen, account=ACCOUNT)  # type: ignore[arg-type]
+    return QueueLookup(seen, None, SqsSettings(account=ACCOUNT))  # type: ignore[arg-type]
 
 
 def call(url: str) -> SqsCall:

@@ -9,9 +9,9 @@ from penstock.domain.circuit.circuit import (
     Circuit,
     CircuitState,
     HeldQueue,
+    OutcomeReport,
     Permit,
-    Permitted,
-    Reported,
+    PermitAnswer,
     RequestOutcome,
     circuit_hash,
 )
@@ -56,9 +56,9 @@ class Model:
             self._hold(one, queue_no, now)
         return permit
 
-    def report(self, reports: Sequence[Reported], *, now: int) -> None:
+    def report(self, reports: Sequence[OutcomeReport], *, now: int) -> None:
         for report in reports:
-            permitted = report.permitted
+            permitted = report.permit_answer
             if permitted.permit is Permit.HOLD:
                 continue
             if report.outcome is not None and self.of(permitted.hash).statistics_update_enabled:
@@ -139,7 +139,7 @@ class Model:
             self.queued = []
 
     def _note(
-        self, permitted: Permitted, request_id: str, outcome: RequestOutcome, now: int
+        self, permitted: PermitAnswer, request_id: str, outcome: RequestOutcome, now: int
     ) -> None:
         one = permitted.hash
         before = self.circuits.get(one, Circuit(pattern=permitted.pattern))

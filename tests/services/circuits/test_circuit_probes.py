@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.domain.circuit.circuit import PROBE_MS, Reported
+from penstock.domain.circuit.circuit import PROBE_MS, OutcomeReport
 from penstock.services.circuits.permits import PermitRequest
 from tests.services.driver import (
     CLOSED,
@@ -60,7 +60,9 @@ def test_the_first_answer_wins_and_late_ones_of_an_older_time_decide_nothing(dri
     driver.fail(queue)
     driver.half_open()
     first, second = driver.ask(other), driver.ask(other)
-    driver.circuits.report([Reported(first, "a", FAILURE), Reported(second, "b", SUCCESS)]).result()
+    driver.circuits.report(
+        [OutcomeReport(first, "a", FAILURE), OutcomeReport(second, "b", SUCCESS)]
+    ).result()
     assert driver.state is OPEN
 
     driver.half_open()
@@ -77,7 +79,10 @@ def test_outcomes_after_a_closing_probe_in_a_batch_count_for_the_closed_circuit(
     driver.fail(queue)
     driver.half_open()
     probe = driver.ask(other)
-    reports = [Reported(probe, "a", SUCCESS), *(Reported(probe, x, FAILURE) for x in "bc")]
+    reports = [
+        OutcomeReport(probe, "a", SUCCESS),
+        *(OutcomeReport(probe, x, FAILURE) for x in "bc"),
+    ]
 
     driver.circuits.report(reports).result()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.circuit.circuit import Reported, circuit_hash
+from penstock.domain.circuit.circuit import OutcomeReport, circuit_hash
 from penstock.domain.circuit.overrides import NONE, BreakerOverrides
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.errors import CircuitNotFound, InvalidRequest
@@ -135,7 +135,7 @@ def test_one_circuit_is_probed_one_by_one_and_another_is_not(driver, queue, othe
 def test_jobs_wait_by_the_settings_of_their_route(driver):
     override(driver, STRIPE, route="stripe", min_open_ms=60_000)
     permitted = driver.ask_for_job()
-    driver.circuits.report([Reported(permitted, name, FAILURE) for name in "ab"]).result()
+    driver.circuits.report([OutcomeReport(permitted, name, FAILURE) for name in "ab"]).result()
 
     assert driver.ask_for_job().wait_ms == 61_000
 
@@ -144,7 +144,7 @@ def test_slow_answers_of_one_circuit_are_failures(driver, queue):
     override(driver, slow_call_ms=100)
     for pattern in (PATTERN, OTHER):
         permitted = driver.ask(queue, pattern)
-        slow = [Reported(permitted, name, SUCCESS, took_ms=100) for name in "ab"]
+        slow = [OutcomeReport(permitted, name, SUCCESS, took_ms=100) for name in "ab"]
         driver.circuits.report(slow).result()
 
     assert driver.state is OPEN

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from penstock.domain.circuit.circuit import Reported
+from penstock.domain.circuit.circuit import OutcomeReport
 from penstock.domain.errors import (
     RouteNotFound,
     StoreUnavailable,
@@ -47,7 +47,9 @@ def test_a_circuit_opens_only_with_enough_outcomes_and_its_ratio_keeps_changing(
 def test_a_circuit_does_not_close_by_itself_however_good_its_ratio_gets(driver, queue):
     permitted = driver.ask(queue)
     driver.fail(queue)
-    driver.circuits.report([Reported(permitted, f"s{i}", SUCCESS) for i in range(500)]).result()
+    driver.circuits.report(
+        [OutcomeReport(permitted, f"s{i}", SUCCESS) for i in range(500)]
+    ).result()
 
     view = driver.circuits.find(HASH).result()
     assert (view.circuit.state, view.circuit.fail_ratio) == (OPEN, 0)
@@ -102,7 +104,7 @@ def test_a_batch_holds_only_the_queue_whose_outcome_opened_the_circuit(
     third = store_driver.queue("q3")
     tellers = [driver.ask(one) for one in (queue, other, third)]
 
-    reports = [Reported(permitted, f"r{permitted.queue_no}", FAILURE) for permitted in tellers]
+    reports = [OutcomeReport(permitted, f"r{permitted.queue_no}", FAILURE) for permitted in tellers]
     driver.circuits.report(reports).result()
 
     assert [driver.is_held(one) for one in (queue, other, third)] == [False, True, False]
@@ -113,7 +115,7 @@ def test_with_statistics_alone_circuits_open_and_nothing_is_stopped(store_driver
     driver.begin(circuit_check_enabled=False)
     assert not driver.circuits.is_checking
     permitted = driver.circuits.unchecked(PATTERN, queue.queue_no)
-    driver.circuits.report([Reported(permitted, name, FAILURE) for name in "ab"]).result()
+    driver.circuits.report([OutcomeReport(permitted, name, FAILURE) for name in "ab"]).result()
 
     assert driver.state is OPEN
     assert not driver.is_held(queue), "nothing would ever unhold it"
@@ -260,7 +262,7 @@ def test_an_outcome_of_a_route_that_is_gone_counts_for_nothing(driver, queue):
     permitted = driver.ask(queue)
     driver.routes.remove().result()
 
-    driver.circuits.report([Reported(permitted, name, FAILURE) for name in "ab"]).result()
+    driver.circuits.report([OutcomeReport(permitted, name, FAILURE) for name in "ab"]).result()
 
     assert driver.circuits.all().result() == {}
 
@@ -313,7 +315,7 @@ def test_when_the_store_fails_nothing_is_changed_and_the_next_try_does_it(
     def do() -> None:
         match act:
             case "open":
-                broken.report([Reported(probe, name, FAILURE) for name in "ab"]).result()
+                broken.report([OutcomeReport(probe, name, FAILURE) for name in "ab"]).result()
             case "half_open":
                 assert broken.half_open_all(now=now).result().done == 1
             case "probes":
@@ -323,7 +325,7 @@ def test_when_the_store_fails_nothing_is_changed_and_the_next_try_does_it(
             case "close_all":
                 assert broken.close_all().result() == 1
             case "reopen":
-                broken.report([Reported(probe, "a", FAILURE)]).result()
+                broken.report([OutcomeReport(probe, "a", FAILURE)]).result()
             case _:
                 assert broken.release_next(now=now).result().done == 1
 

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from penstock.domain.circuit.circuit import (
     CircuitState,
-    Permitted,
-    Reported,
+    OutcomeReport,
+    PermitAnswer,
     RequestOutcome,
     circuit_hash,
 )
@@ -71,7 +71,7 @@ class ModelDriver:
         )
         self.model = Model(settings, {q.queue_no: q.name for q in queues}, patterns)
         self.seen: set[CircuitState] = set()
-        self.permits: list[Permitted] = []
+        self.permits: list[PermitAnswer] = []
 
     def use(self, settings: BreakerSettings) -> None:
         self.circuits.breaker.put(settings).result()
@@ -113,7 +113,7 @@ class ModelDriver:
     def report(self) -> None:
         count = self.dice.randint(1, 9)
         reports = [
-            Reported(
+            OutcomeReport(
                 self.dice.choice(self.permits),
                 self.dice.choice("abcdefghij"),
                 self.dice.choice(

@@ -7,7 +7,7 @@ import pytest
 from penstock.domain.circuit.circuit import (
     PROBE_MS,
     Circuit,
-    Reported,
+    OutcomeReport,
     circuit_hash,
     retry_ms,
     wait_ms,
@@ -22,7 +22,7 @@ STRIPE = circuit_hash("stripe")
 def fail(driver, route="stripe", count=2):
     permitted = driver.ask_for_job(route)
     driver.circuits.report(
-        [Reported(permitted, f"job-{i}", FAILURE) for i in range(count)]
+        [OutcomeReport(permitted, f"job-{i}", FAILURE) for i in range(count)]
     ).result()
     return permitted
 
@@ -91,8 +91,8 @@ def test_a_job_that_took_too_long_counts_as_a_failure_if_so_set(driver):
     driver.begin(slow_call_ms=500)
     permitted = driver.ask_for_job()
 
-    driver.circuits.report([Reported(permitted, "fast", SUCCESS, 499)]).result()
-    driver.circuits.report([Reported(permitted, "slow", SUCCESS, 500)]).result()
+    driver.circuits.report([OutcomeReport(permitted, "fast", SUCCESS, 499)]).result()
+    driver.circuits.report([OutcomeReport(permitted, "slow", SUCCESS, 500)]).result()
 
     assert driver.circuits.all().result()[STRIPE].circuit.fail_ratio == 50
 

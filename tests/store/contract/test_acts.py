@@ -82,7 +82,7 @@ def test_a_lease_released_and_claimed_again_at_the_same_instant_is_another_lease
 
 def test_the_old_holder_of_a_message_that_was_brought_back_has_lost_its_lease(driver, mail, held):
     driver.clock.advance(minutes=1)
-    driver.write(lambda s: s.maintenance.bring_back(mail.queue_no, now=driver.now, limit=10))
+    driver.write(lambda s: s.maintenance.return_due(mail.queue_no, now=driver.now, limit=10))
     before = driver.get(held.id)
 
     for verb in Verb:

@@ -20,7 +20,7 @@ def mail(driver):
 
 def sweep(driver, queue):
     return driver.write(
-        lambda s: s.maintenance.bring_back(queue.queue_no, now=driver.now, limit=100)
+        lambda s: s.maintenance.return_due(queue.queue_no, now=driver.now, limit=100)
     )
 
 

@@ -20,8 +20,8 @@ def mail(driver):
     return driver.queue("mail", lease_ms=MINUTE)
 
 
-def bring_back(driver, queue):
-    driver.write(lambda s: s.maintenance.bring_back(queue.queue_no, now=driver.now, limit=100))
+def return_due(driver, queue):
+    driver.write(lambda s: s.maintenance.return_due(queue.queue_no, now=driver.now, limit=100))
 
 
 def lose(driver, queue):
@@ -29,7 +29,7 @@ def lose(driver, queue):
     driver.send(queue)
     [held] = driver.claim(queue)
     driver.clock.advance(minutes=1)
-    bring_back(driver, queue)
+    return_due(driver, queue)
     assert driver.get(held.id).state is State.READY
     return held
 
@@ -77,7 +77,7 @@ def test_once_another_worker_has_claimed_the_message_a_late_act_is_refused(
         driver.act(Verb.RELEASE, other)
     elif then == "was lost":
         driver.clock.advance(minutes=1)
-        bring_back(driver, mail)
+        return_due(driver, mail)
     before = driver.get(held.id)
 
     assert isinstance(driver.act(verb, held, is_late_ok=True), LeaseLost)
@@ -113,7 +113,7 @@ def test_a_late_act_on_a_dead_letter_is_refused(driver, verb):
     driver.send(mail)
     [held] = driver.claim(mail)
     driver.clock.advance(minutes=1)
-    bring_back(driver, mail)
+    return_due(driver, mail)
 
     assert isinstance(driver.act(verb, held, is_late_ok=True), LeaseLost)
     assert driver.claim_ids(dead) == [held.id]
@@ -139,7 +139,7 @@ def test_a_late_completion_unblocks_the_next_of_its_group(driver):
     first, second = driver.send(mail, group="a"), driver.send(mail, group="a")
     [held] = driver.claim(mail)
     driver.clock.advance(minutes=1)
-    bring_back(driver, mail)
+    return_due(driver, mail)
 
     driver.act(Verb.COMPLETE, held, is_late_ok=True)
 

@@ -19,9 +19,9 @@ def with_expired(driver):
     return driver.read(lambda s: s.maintenance.queues_with_expired(now=driver.now))
 
 
-def bring_back(driver, queue, limit=100):
+def return_due(driver, queue, limit=100):
     return driver.write(
-        lambda s: s.maintenance.bring_back(queue.queue_no, now=driver.now, limit=limit)
+        lambda s: s.maintenance.return_due(queue.queue_no, now=driver.now, limit=limit)
     )
 
 
@@ -56,18 +56,18 @@ def test_messages_that_are_brought_back_are_ready(driver, mail):
     driver.claim(mail)
     driver.clock.advance(minutes=1)
 
-    assert bring_back(driver, mail) == 2
+    assert return_due(driver, mail) == 2
 
     assert {driver.get(delayed).state, driver.get(lost).state} == {State.READY}
     assert with_due(driver) == []
-    assert bring_back(driver, mail) == 0
+    assert return_due(driver, mail) == 0
 
 
 def test_no_more_is_brought_back_than_asked_for_and_the_first_due_first(driver, mail):
     late, soon = driver.send(mail, delay_ms=2), driver.send(mail, delay_ms=1)
     driver.clock.advance(ms=2)
 
-    assert bring_back(driver, mail, limit=1) == 1
+    assert return_due(driver, mail, limit=1) == 1
 
     assert driver.get(soon).state is State.READY
     assert driver.get(late).state is State.WAITING
@@ -79,7 +79,7 @@ def test_due_messages_of_a_paused_queue_are_brought_back_too(driver, mail):
     driver.clock.advance(ms=5)
 
     assert with_due(driver) == [mail.queue_no]
-    assert bring_back(driver, mail) == 1
+    assert return_due(driver, mail) == 1
 
 
 def test_a_queue_with_an_expired_message_has_something_to_expire(driver, mail):

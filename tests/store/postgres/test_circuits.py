@@ -4,7 +4,7 @@ import json
 
 from msgspec.structs import replace
 
-from penstock.domain.circuit.circuit import Permit, Reported, RequestOutcome, circuit_hash
+from penstock.domain.circuit.circuit import OutcomeReport, Permit, RequestOutcome, circuit_hash
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
 from penstock.services.circuits.circuits import CircuitService
 from penstock.services.circuits.permits import PermitRequest
@@ -50,7 +50,7 @@ def test_outcomes_that_many_nodes_report_at_once_are_counted_and_each_circuit_op
         ordered = PATTERNS if number % 2 else PATTERNS[::-1]
         for turn in range(10):
             reports = [
-                Reported(
+                OutcomeReport(
                     node.unchecked(pattern, queues[(number + i) % 6].queue_no),
                     f"{number}-{turn}-{i}",
                     RequestOutcome.FAILURE,
@@ -76,7 +76,8 @@ def test_one_of_many_simultaneous_permit_requests_is_the_probe(drivers):
     one = circuit_hash(PATTERNS[0])
     node = nodes[0]
     reports = [
-        Reported(node.unchecked(PATTERNS[0]), f"r{i}", RequestOutcome.FAILURE) for i in range(150)
+        OutcomeReport(node.unchecked(PATTERNS[0]), f"r{i}", RequestOutcome.FAILURE)
+        for i in range(150)
     ]
     node.report(reports).result()
     assert node.half_open_all(now=drivers[0].now).result().done == 1
@@ -127,7 +128,7 @@ def test_rules_may_change_while_outcomes_come_in(drivers, backed_off):
     def report():
         for i in range(20):
             answers = nodes[1].unchecked(PATTERNS[i % 3])
-            nodes[1].report([Reported(answers, f"r{i}", RequestOutcome.FAILURE)]).result()
+            nodes[1].report([OutcomeReport(answers, f"r{i}", RequestOutcome.FAILURE)]).result()
 
     def change():
         for i in range(10):

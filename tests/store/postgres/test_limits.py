@@ -95,12 +95,12 @@ def redrive_and_sweep(driver: StoreDriver, queue: Queue, letters: Queue) -> None
     def sweep(session: Session) -> None:
         session.messages.redrive(letters.queue_no, to=None, limit=3, now=now)
 
-    def bring_back(session: Session) -> None:
-        session.maintenance.bring_back(queue.queue_no, now=now, limit=9)
+    def return_due(session: Session) -> None:
+        session.maintenance.return_due(queue.queue_no, now=now, limit=9)
 
     for _ in range(TURNS):
         driver.write(sweep)
-        driver.write(bring_back)
+        driver.write(return_due)
         for message in driver.browse(queue, State.READY, limit=1):
             with suppress(MessageNotFound, WrongState):  # another thread was faster
                 driver.alter(message.id, lambda m, _: lifecycle.cancel(m))
@@ -156,7 +156,7 @@ def test_limits_can_be_changed_under_load(drivers):
 
 
 @pytest.mark.parametrize(
-    "work", ["send", "claim", "fail", "complete", "bring_back", "purge", "one"]
+    "work", ["send", "claim", "fail", "complete", "return_due", "purge", "one"]
 )
 def test_a_transaction_that_waits_for_a_queue_row_has_locked_no_message(driver, postgres_url, work):
     mail = driver.queue(lease_ms=MINUTE, max_leased_per_group=1)
@@ -168,8 +168,8 @@ def test_a_transaction_that_waits_for_a_queue_row_has_locked_no_message(driver, 
         "claim": lambda: driver.claim(mail),
         "fail": lambda: driver.act(Verb.FAIL, held),
         "complete": lambda: driver.complete(held),
-        "bring_back": lambda: driver.write(
-            lambda s: s.maintenance.bring_back(no, now=now, limit=9)
+        "return_due": lambda: driver.write(
+            lambda s: s.maintenance.return_due(no, now=now, limit=9)
         ),
         "purge": lambda: driver.write(lambda s: s.messages.purge(no, limit=9, now=now)),
         "one": lambda: driver.alter(ids[2], lambda m, _: lifecycle.cancel(m)),

@@ -78,9 +78,9 @@ class Scene:
         self.driver.clock.advance(minutes=2)
         self.driver.claim(self.orders)
 
-    def bring_back(self) -> None:
+    def return_due(self) -> None:
         now = self.driver.now + 2 * MINUTE
-        self.write(lambda s: s.maintenance.bring_back(self.orders.queue_no, now=now, limit=10))
+        self.write(lambda s: s.maintenance.return_due(self.orders.queue_no, now=now, limit=10))
 
     def expire(self) -> None:
         now = self.driver.now + 1_000 * DAY
@@ -108,7 +108,7 @@ class Scene:
         self.driver.write(what)
 
 
-NEVER_WAIT = ("claim", "bring_back", "expire")
+NEVER_WAIT = ("claim", "return_due", "expire")
 WAIT_FOR_GROUPS = (
     "send", "complete", "fail", "bury", "extend_too_late", "purge", "redrive", "move",
     "cancel_by_hand", "bury_by_hand",

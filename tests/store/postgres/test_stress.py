@@ -140,7 +140,7 @@ def test_redrives_acts_and_sweeps(drivers, orders, backed_off):
 
     def sweep(session) -> None:
         for no in (queue.queue_no, letters.queue_no):
-            session.maintenance.bring_back(no, now=now + DAY, limit=20)
+            session.maintenance.return_due(no, now=now + DAY, limit=20)
             session.maintenance.expire(no, now=now, limit=20)
 
     at_once(

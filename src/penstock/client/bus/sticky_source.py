@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from penstock.api.jobs.attempt_logs import LogPart
-from penstock.domain.circuit.circuit import Permitted, Reported
+from penstock.domain.circuit.circuit import OutcomeReport, PermitAnswer
 from penstock.domain.topic import node_queue_name
 from penstock.worker.application import ActAnswer, JobSource
 from penstock.worker.claimed_job import ClaimedJob, JobAct
@@ -61,13 +61,13 @@ class StickySource:
 
         return stop_both
 
-    def permits(self, jobs: Mapping[str, str]) -> Mapping[str, Permitted] | None:
+    def permits(self, jobs: Mapping[str, str]) -> Mapping[str, PermitAnswer] | None:
         return self._source.permits(jobs)
 
     def keep_logs(self, parts: Sequence[LogPart]) -> list[str]:
         return self._source.keep_logs(parts)
 
-    def report(self, reports: Sequence[Reported]) -> None:
+    def report(self, reports: Sequence[OutcomeReport]) -> None:
         self._source.report(reports)
 
     def published(self) -> None:

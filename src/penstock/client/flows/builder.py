@@ -122,7 +122,7 @@ class FlowBuilder(FlowHandle):
         name, number = node.name, 1
         while node.name in self._nodes:
             if is_given:
-                raise InvalidRequest(f"the flow has a member {name!r} already")
+                raise InvalidRequest(f"the flow already has a member {name!r}; give another name")
             number += 1
             node.name = f"{name}-{number}"
         self._nodes[node.name] = node
@@ -131,11 +131,13 @@ class FlowBuilder(FlowHandle):
     def _plain(self, given: object) -> Node[Any]:
         if isinstance(given, Node):
             return given
-        raise InvalidRequest("a chain or a group comes after members that are done")
+        raise InvalidRequest(
+            "a chain or a group can only come after members, not after .failed() or .ended()"
+        )
 
     def _check_open(self) -> None:
         if self._id is not None:
-            raise InvalidRequest("the flow is enqueued already: add jobs one by one")
+            raise InvalidRequest("the flow is already enqueued: add jobs one at a time")
 
     def _record(self) -> NewFlow:
         self._check_open()

@@ -19,12 +19,13 @@ from penstock.api.flows.records import (
     WaitForFlow,
 )
 from penstock.client import channel
-from penstock.client.channel import Ask, Channel, Pause, run, run_async
+from penstock.client.channel import Ask, Channel, run, run_async
 from penstock.client.flows.node import Node, edge_of, is_result, member_record
 from penstock.client.jobs.handle import Enqueued
 from penstock.client.jobs.job import BoundJob, Enqueuing, JobCall
+from penstock.client.long_poll import long_poll
 from penstock.client.resources.resource import items_of
-from penstock.domain.duration import Duration, as_ms
+from penstock.domain.duration import Duration
 from penstock.domain.errors import InvalidRequest, QueueNotFound
 from penstock.domain.flow.member import MemberState
 from penstock.domain.flow.plan import MAX_ADDED
@@ -32,9 +33,6 @@ from penstock.wiring.broker import steady_clock
 
 if TYPE_CHECKING:
     from penstock.client.app import Penstock
-
-_LONGEST_MS = 10_000  # of one request
-_PAUSE_S = 0.5
 
 
 class FlowHandle:
@@ -154,26 +152,15 @@ class FlowHandle:
         )
 
     def _wait(self, timeout: Duration | None) -> channel.Flow[Flow]:
-        clock, backend = steady_clock(), self._app.backend
-        until = None if timeout is None else clock.now() + as_ms("timeout", timeout)
-        longest_ms = _LONGEST_MS
-        if backend.limits is not None:
-            longest_ms = min(longest_ms, backend.limits.max_wait_ms)
-        while True:
-            asked_at = clock.now()
-            left_ms = longest_ms if until is None else max(until - asked_at, 0)
-            wait_ms = min(left_ms, longest_ms) if backend.can_wait else 0
-            query = WaitForFlow(wait_ms=wait_ms)
-            found: Flow = yield Ask(flows.GET, {"flow": self.id}, query=query)
+        def ask(wait_ms: int) -> Ask:
+            return Ask(flows.GET, {"flow": self.id}, query=WaitForFlow(wait_ms=wait_ms))
+
+        def what_runs(found: Flow) -> str | None:
             if found.state is not FlowState.RUNNING:
-                return found
-            now = clock.now()
-            if not backend.can_wait or (until is not None and now >= until):
-                raise TimeoutError(
-                    f"flow {self.id} still runs: {found.remaining} members have not ended"
-                )
-            if now - asked_at < wait_ms // 2:
-                yield Pause(_PAUSE_S)
+                return None
+            return f"flow {self.id} still runs: {found.remaining} members have not ended"
+
+        return long_poll(self._app.backend, steady_clock(), timeout, ask=ask, what_runs=what_runs)
 
     @property
     def _channel(self) -> Channel:
@@ -207,7 +194,7 @@ def node_of(
     if isinstance(job, Enqueuing):
         job = job.bind(*args, **kwargs)
     elif args or kwargs:
-        raise InvalidRequest("a bound job has its arguments already")
+        raise InvalidRequest("job.bind(…) already holds the arguments; give no others")
     if not isinstance(job, BoundJob):
         raise InvalidRequest(f"a member is a job or job.bind(…), not {job!r}")
     draft, results = job.draft(is_result)

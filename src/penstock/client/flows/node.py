@@ -128,7 +128,7 @@ def is_result(value: object) -> bool:
         return False
     if all(isinstance(one, Node) for one in value):
         return True
-    raise InvalidRequest("a list of arguments has results of members only, or none")
+    raise InvalidRequest("a list with a member in it must contain members only")
 
 
 def member_record(queue: str, draft: Draft, **more: Any) -> NewMember:

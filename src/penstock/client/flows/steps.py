@@ -141,5 +141,7 @@ def _resolved(value: object, before: Before, step: BoundJob[Any]) -> object:
     if not isinstance(value, Previous):
         return value
     if not before.nodes:
-        raise InvalidRequest(f"job {step.spec.kind!r}: nothing comes before it, so no `previous`")
+        raise InvalidRequest(
+            f"job {step.spec.kind!r} has no step before it, so it cannot take `previous`"
+        )
     return before.nodes if before.is_group else before.nodes[0]

@@ -18,7 +18,12 @@ from typing import Any, get_type_hints
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from penstock.client.jobs.json_values import read_model, why_not_json, write_model
+from penstock.client.jobs.json_values import (
+    ENCODING_ERRORS,
+    read_model,
+    why_not_json,
+    write_model,
+)
 from penstock.domain.errors import InvalidRequest
 
 _VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
@@ -51,11 +56,7 @@ class Arguments:
 
     def write(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> str:
         """Encode the arguments of a call; raises InvalidRequest where the call would raise."""
-        try:
-            given = self._signature.bind(*args, **kwargs).arguments
-        except TypeError as error:
-            raise InvalidRequest(f"job {self._kind!r}: {error}") from None
-        return self.write_named(given)
+        return self.write_named(self._bind(args, kwargs))
 
     def write_part(
         self,
@@ -64,10 +65,7 @@ class Arguments:
         is_left_out: Callable[[object], bool],
     ) -> tuple[str, dict[str, object]]:
         """The same, but some arguments are left out: returns those by name."""
-        try:
-            given = self._signature.bind(*args, **kwargs).arguments
-        except TypeError as error:
-            raise InvalidRequest(f"job {self._kind!r}: {error}") from None
+        given = self._bind(args, kwargs)
         left_out = {name: value for name, value in given.items() if is_left_out(value)}
         for name in left_out:
             if self._parameters[name].kind is Parameter.VAR_KEYWORD:
@@ -91,10 +89,16 @@ class Arguments:
                 )
         try:
             body = encode(given)
-        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        except ENCODING_ERRORS as error:
             raise InvalidRequest(f"job {self._kind!r}: {self._culprit(given)}{error}") from None
         self._decode(decoder, body)
         return body.decode()
+
+    def _bind(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Mapping[str, object]:
+        try:
+            return self._signature.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise InvalidRequest(f"job {self._kind!r}: {error}") from None
 
     def read(self, body: str) -> tuple[list[object], dict[str, object]]:
         """Decode a body into call arguments; raises InvalidRequest if it does not match."""

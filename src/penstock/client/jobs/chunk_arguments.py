@@ -62,7 +62,9 @@ class ChunkArguments(Arguments):
         is_left_out: Callable[[object], bool],
     ) -> tuple[str, dict[str, object]]:
         if any(map(is_left_out, args)):
-            raise InvalidRequest(f"job {self._kind!r} gets chunks: it takes no results of others")
+            raise InvalidRequest(
+                f"job {self._kind!r} gets chunks: it takes no results of other jobs"
+            )
         return self.write(args, kwargs), {}
 
     def value(self, body: str | bytes) -> object:

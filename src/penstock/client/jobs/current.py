@@ -140,21 +140,21 @@ class Current:
         `result`: what the job returns; what its function returns afterwards is dropped.
         """
         self._refuse_chunk("complete(tx=…) ends")
-        text = self._encoded(result)
+        text = self._encode(result)
         self._backend().complete(self._job.receipt, tx=tx, result=text)
         self._is_completed = True
 
     async def complete_async(self, *, tx: object, result: object = UNSET) -> None:
         self._refuse_chunk("complete(tx=…) ends")
-        text = self._encoded(result)
+        text = self._encode(result)
         await self._backend().complete_async(self._job.receipt, tx=tx, result=text)
         self._is_completed = True
 
     def _refuse_chunk(self, what: str) -> None:
         if self._job.members:
-            raise InvalidRequest(f"this function has many jobs: {what} one of them: use its Item")
+            raise InvalidRequest(f"this call has many jobs, and {what} one of them: use its Item")
 
-    def _encoded(self, result: object) -> str | None:
+    def _encode(self, result: object) -> str | None:
         handler = self._job.handler
         return None if result is UNSET or handler is None else handler.write_result(result)
 

@@ -19,7 +19,8 @@ from penstock.api.jobs.steps import BeginWait, RecordStep
 from penstock.api.operation import PageQuery
 from penstock.client.backend import Backend
 from penstock.client.channel import Ask, Channel, Flow, run, run_async
-from penstock.client.jobs.step_outcomes import OutcomeType, returned_by
+from penstock.client.jobs.json_values import return_annotation
+from penstock.client.jobs.step_outcomes import OutcomeType
 from penstock.domain.datetimes import instant_of
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest, TooLarge
@@ -103,7 +104,7 @@ class DurableSteps:
 
         Raises LeaseLost, and InvalidRequest if the annotated outcome cannot be JSON.
         """
-        outcome, key = OutcomeType(returned_by(function), name), self._recorded.key(name)
+        outcome, key = OutcomeType(return_annotation(function), name), self._recorded.key(name)
         await run_async(self._channel, self._load())
         text = self._recorded.outcomes.get(key)
         if text is None:
@@ -127,7 +128,7 @@ class DurableSteps:
         """The same for sync handlers, with a sync function."""
         if inspect.iscoroutinefunction(function):
             raise InvalidRequest(f"step {name!r} calls an async function: use `await step(…)`")
-        outcome, key = OutcomeType(returned_by(function), name), self._recorded.key(name)
+        outcome, key = OutcomeType(return_annotation(function), name), self._recorded.key(name)
         run(self._channel, self._load())
         text = self._recorded.outcomes.get(key)
         if text is None:

@@ -44,7 +44,7 @@ class BoundJob(msgspec.Struct, Generic[R_co], frozen=True, eq=False):
         kind = self.spec.kind
         if self.spec.unique is not None:
             raise InvalidRequest(
-                f"job {kind!r} is unique, but each member of a flow runs: declare a job without it"
+                f"job {kind!r} is unique, so it cannot be in a flow: declare a job without `unique`"
             )
         body, results = self.spec.arguments.write_part(self.args, self.kwargs, is_result)
         return msgspec.structs.replace(self.resolved.draft, kind=kind, body=body), results

@@ -108,7 +108,9 @@ def _arguments(
     if not is_chunk:
         return Arguments(function, kind, ignores=ignores)
     if ignores:
-        raise InvalidRequest(f"job {kind!r} gets chunks: its type decides what it ignores")
+        raise InvalidRequest(
+            f"job {kind!r} gets chunks: the type of its elements replaces `ignores`"
+        )
     return ChunkArguments(function, kind)
 
 

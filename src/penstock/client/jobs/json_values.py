@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, get_type_hints
 
 import msgspec
 
 from penstock.domain.errors import InvalidRequest
+
+ENCODING_ERRORS = (TypeError, ValueError, OverflowError, RecursionError)
+DECODING_ERRORS = (msgspec.DecodeError, RecursionError)
 
 
 def is_model(kind: object) -> bool:
@@ -51,9 +56,37 @@ def _unfit(info: Any, seen: set[int]) -> str | None:
 _encoder = msgspec.json.Encoder(enc_hook=write_model)
 
 
+class JsonType:
+    """An annotation whose values are stored as JSON."""
+
+    def __init__(self, hint: Any) -> None:
+        self.is_annotated = hint not in (Any, object)
+        self.unfit = why_not_json(hint) if self.is_annotated else None
+        kind = hint if self.is_annotated and self.unfit is None else Any
+        self._decoder = msgspec.json.Decoder(kind, dec_hook=read_model)
+
+    def encode(self, value: object) -> bytes:
+        """Raises one of ENCODING_ERRORS."""
+        return _encoder.encode(value)
+
+    def decode(self, text: bytes) -> Any:
+        """Without a fit annotation: plain JSON values.  Raises one of DECODING_ERRORS."""
+        return self._decoder.decode(text)
+
+
+def return_annotation(function: Callable[..., object]) -> Any:
+    """Any if there is none, or if it cannot be resolved (a class that is not defined yet)."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    try:
+        return get_type_hints(function, include_extras=True).get("return", Any)
+    except (TypeError, NameError):
+        return Any
+
+
 def json_of(body: object) -> str:
     """Encode any value that msgspec can encode; raises InvalidRequest."""
     try:
         return _encoder.encode(body).decode()
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+    except ENCODING_ERRORS as error:
         raise InvalidRequest(f"the body cannot be stored as JSON: {error}") from None

@@ -8,18 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
-from penstock.client.jobs.json_values import read_model, why_not_json, write_model
+from penstock.client.jobs.json_values import (
+    DECODING_ERRORS,
+    ENCODING_ERRORS,
+    JsonType,
+    return_annotation,
+)
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.outcome import HandlerOutcome
 
 Keeping = Literal["keep", "drop"]
-
-_encoder = msgspec.json.Encoder(enc_hook=write_model)
-_UNTYPED = (Any, object)
 
 
 class ReturnValue:
@@ -48,48 +50,46 @@ class ReturnValue:
         """Without an option: if the annotation names a type that can be JSON."""
         if self._keeping is not None:
             return self._keeping == "keep"
-        hint = self._hint
-        return hint is not NoneType and hint not in _UNTYPED and why_not_json(hint) is None
+        kind = self._type
+        return self._hint is not NoneType and kind.is_annotated and kind.unfit is None
 
     def write(self, value: object) -> str:
         """Encode it; raises InvalidRequest."""
         try:
-            return _encoder.encode(value).decode()
-        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            return self._type.encode(value).decode()
+        except ENCODING_ERRORS as error:
             raise InvalidRequest(
                 f"job {self._kind!r}: its result cannot be stored as JSON: {error}"
             ) from None
 
     def read(self, value: Any) -> Any:
         """Convert plain JSON values to the annotated type; raises InvalidRequest."""
-        hint = self._hint
-        if value is None or hint in _UNTYPED or why_not_json(hint) is not None:
+        if value is None or not self._type.is_annotated or self._type.unfit is not None:
             return value
         try:
-            text = msgspec.json.encode(value)
-            return msgspec.json.decode(text, type=hint, dec_hook=read_model)
-        except (msgspec.DecodeError, RecursionError) as error:
+            return self._type.decode(msgspec.json.encode(value))
+        except DECODING_ERRORS as error:
             raise InvalidRequest(
                 f"job {self._kind!r}: its result does not match its return annotation: {error}"
             ) from None
 
     @cached_property
-    def _hint(self) -> Any:
-        """The annotation without outcomes; Any if there is none, or it cannot be resolved."""
-        return _without_outcomes(self._annotation())
+    def _type(self) -> JsonType:
+        return JsonType(self._hint)
 
-    def _annotation(self) -> Any:
+    @cached_property
+    def _hint(self) -> Any:
+        return self._read_hint()
+
+    def _read_hint(self) -> Any:
+        """The annotation without outcomes; Any if there is none, or it cannot be resolved yet."""
         if self._function is None:
             return Any
-        try:
-            hint = get_type_hints(self._function, include_extras=True).get("return", Any)
-        except NameError:  # a class that is not defined yet
-            return Any
-        return _element(hint) if self._is_list else hint
+        hint = return_annotation(self._function)
+        return _without_outcomes(_element(hint) if self._is_list else hint)
 
     def _refuse_unfit(self) -> None:
-        hint = _without_outcomes(self._annotation())
-        unfit = None if hint in _UNTYPED else why_not_json(hint)
+        unfit = JsonType(self._read_hint()).unfit
         if unfit is not None:
             raise InvalidRequest(
                 f"job {self._kind!r}: its result cannot be kept, because its return annotation "

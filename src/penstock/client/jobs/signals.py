@@ -25,13 +25,13 @@ class SignalMixin(ABC):
         signal of its name.  With `tx` it is sent if and only if the caller's transaction commits.
         """
         channel = self.backend_for(tx).channel
-        return channel.request(signals.SEND, _wanted(body, keep), tx=tx, signal=name)
+        return channel.request(signals.SEND, _record(body, keep), tx=tx, signal=name)
 
     async def signal_async(
         self, name: str, body: object = None, *, keep: Duration | None = None, tx: object = None
     ) -> SentSignal:
         channel = (await self.backend_for_async(tx)).channel
-        return await channel.request_async(signals.SEND, _wanted(body, keep), tx=tx, signal=name)
+        return await channel.request_async(signals.SEND, _record(body, keep), tx=tx, signal=name)
 
     @abstractmethod
     def backend_for(self, tx: object) -> Backend: ...
@@ -40,6 +40,6 @@ class SignalMixin(ABC):
     async def backend_for_async(self, tx: object) -> Backend: ...
 
 
-def _wanted(body: object, keep: Duration | None) -> SendSignal:
+def _record(body: object, keep: Duration | None) -> SendSignal:
     keep_ms = None if keep is None else as_ms("keep", keep)
     return SendSignal(msgspec.Raw(json_of(body).encode()), keep_ms)

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import Any, get_type_hints
-
-import msgspec
+from typing import Any
 
 from penstock.client.jobs.arguments import is_plain_json
-from penstock.client.jobs.json_values import read_model, why_not_json, write_model
+from penstock.client.jobs.json_values import DECODING_ERRORS, ENCODING_ERRORS, JsonType
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.outcome import Bury
-
-_encoder = msgspec.json.Encoder(enc_hook=write_model)
 
 
 class OutcomeType:
@@ -21,20 +15,19 @@ class OutcomeType:
 
     def __init__(self, hint: Any, step: str) -> None:
         self._step = step
-        self._is_annotated = hint is not Any
-        unfit = why_not_json(hint)
+        self._type = JsonType(hint)
+        unfit = self._type.unfit
         if unfit is not None:
             raise InvalidRequest(f"the outcome of step {step!r} cannot be stored as JSON: {unfit}")
-        self._decoder = msgspec.json.Decoder(hint, dec_hook=read_model)
 
     def write(self, outcome: object) -> bytes:
         """Encode an outcome.  Raises Bury: the step has run, and a retry would repeat it."""
         try:
-            if not self._is_annotated and not is_plain_json(outcome):
+            if not self._type.is_annotated and not is_plain_json(outcome):
                 raise TypeError("without a return annotation it must be plain JSON")
-            text = _encoder.encode(outcome)
-            self._decoder.decode(text)
-        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            text = self._type.encode(outcome)
+            self._type.decode(text)
+        except ENCODING_ERRORS as error:  # includes those of decoding
             raise Bury(
                 f"step {self._step!r} has run, but its outcome {outcome!r:.200} cannot be "
                 f"recorded: {error}"
@@ -44,19 +37,8 @@ class OutcomeType:
     def read(self, text: bytes) -> Any:
         """Decode a recorded outcome; raises InvalidRequest if it is of another type."""
         try:
-            return self._decoder.decode(text)
-        except (msgspec.DecodeError, RecursionError) as error:
+            return self._type.decode(text)
+        except DECODING_ERRORS as error:
             raise InvalidRequest(
                 f"step {self._step!r} was recorded with another type of outcome: {error}"
             ) from None
-
-
-def returned_by(function: Callable[..., object]) -> Any:
-    """The return annotation of a function; Any if it has none."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    try:
-        hint = get_type_hints(function, include_extras=True).get("return", Any)
-    except (TypeError, NameError):
-        return Any
-    return Any if hint is object else hint

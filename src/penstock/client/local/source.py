@@ -9,7 +9,7 @@ from penstock.api.jobs.attempt_logs import LogPart
 from penstock.client.channel import Channel
 from penstock.client.claims import DamagedQueues, job_of, log_failed_claim
 from penstock.client.resources.attempt_logs import AttemptLogClient
-from penstock.domain.circuit.circuit import Permitted, Reported
+from penstock.domain.circuit.circuit import OutcomeReport, PermitAnswer
 from penstock.domain.errors import PenstockError, QueueNotFound, StoreDamaged
 from penstock.domain.message.history import tags_of
 from penstock.domain.message.lease import LeaseAct
@@ -32,7 +32,7 @@ class LocalSource:
         self._listeners: dict[object, _Listener] = {}
         self._refresh_at = 0
         self._damaged = DamagedQueues()
-        broker.listen(self._woken)
+        broker.listen(self._wake_listeners)
 
     def claim(
         self,
@@ -74,15 +74,15 @@ class LocalSource:
                 log_failed_claim(queue, error)
                 break
             finished = claimed.finished if finished is None else finished
-            found += [self._work(queue, *one) for one in claimed.messages]
+            found += [self._job(queue, *one) for one in claimed.messages]
         if finished is None:  # no queue was claimed from
             finished = self._broker.messages.act(acts).result() if acts else []
-        return found, _merged(plans, finished)
+        return found, _merge_answers(plans, finished)
 
     def act(self, acts: Sequence[JobAct]) -> list[ActAnswer]:
         plans = self._plans(acts)
         fit = [plan for plan in plans if isinstance(plan, LeaseAct)]
-        return _merged(plans, self._broker.messages.act(fit).result() if fit else [])
+        return _merge_answers(plans, self._broker.messages.act(fit).result() if fit else [])
 
     def listen(self, queues: Sequence[str], callback: Callable[[], None]) -> Callable[[], None]:
         token = object()
@@ -95,7 +95,7 @@ class LocalSource:
 
         return stop
 
-    def permits(self, jobs: Mapping[str, str]) -> Mapping[str, Permitted] | None:
+    def permits(self, jobs: Mapping[str, str]) -> Mapping[str, PermitAnswer] | None:
         circuits = self._broker.circuits
         now = self._broker.clock.now()
         if now >= self._refresh_at:  # duties may not run in this process
@@ -107,10 +107,10 @@ class LocalSource:
     def keep_logs(self, parts: Sequence[LogPart]) -> list[str]:
         return self._logs.keep(parts)
 
-    def report(self, reports: Sequence[Reported]) -> None:
+    def report(self, reports: Sequence[OutcomeReport]) -> None:
         self._broker.circuits.report(reports).result()
 
-    def _woken(self, woken: Mapping[int, int]) -> None:
+    def _wake_listeners(self, woken: Mapping[int, int]) -> None:
         if not self._listeners:
             return
         names = {self._broker.directory.known_name(queue_no) for queue_no in woken}
@@ -143,7 +143,7 @@ class LocalSource:
             signal=act.signal,
         )
 
-    def _work(self, queue: str, message: Message, content: Content) -> ClaimedJob:
+    def _job(self, queue: str, message: Message, content: Content) -> ClaimedJob:
         return job_of(
             message,
             queue=queue,
@@ -157,7 +157,7 @@ class LocalSource:
         )
 
 
-def _merged(
+def _merge_answers(
     plans: Sequence[LeaseAct | PenstockError], answers: Sequence[Acted | PenstockError]
 ) -> list[ActAnswer]:
     """An error or None for each act; acts with an invalid plan were never sent to the store."""

@@ -18,7 +18,7 @@ from penstock.api.leases import FIELDS_OF, NO_RESULT, ActResult, BatchAct
 from penstock.client.claims import DamagedQueues, job_of, log_failed_claim
 from penstock.client.remote.server import RawMessage, Remote
 from penstock.client.remote.waiting import IdleWorker, LongPolls
-from penstock.domain.circuit.circuit import Permitted, Reported
+from penstock.domain.circuit.circuit import OutcomeReport, PermitAnswer
 from penstock.domain.datetimes import instant_of
 from penstock.domain.errors import PenstockError, QueueNotFound, StoreDamaged
 from penstock.domain.message.lease import Verb
@@ -50,7 +50,7 @@ class RemoteSource:
             acts.check()
             return [], acts.answers()
         waiting = self._waiting_at(queues)
-        found = [_work(message) for one in waiting for message in one.take()]
+        found = [_job(message) for one in waiting for message in one.take()]
         for queue in queues:
             if len(found) >= limit:
                 break
@@ -75,7 +75,7 @@ class RemoteSource:
                 acts.error = error
                 break
             acts.answer(places, results)
-            found += [_work(message) for message in messages]
+            found += [_job(message) for message in messages]
         if not isinstance(acts.error, OSError):  # the other acts may still succeed
             acts.send_all_but()
             if len(found) < limit:
@@ -107,13 +107,13 @@ class RemoteSource:
 
         return stop
 
-    def permits(self, jobs: Mapping[str, str]) -> Mapping[str, Permitted] | None:
+    def permits(self, jobs: Mapping[str, str]) -> Mapping[str, PermitAnswer] | None:
         return self._remote.circuits.permits(jobs)
 
     def keep_logs(self, parts: Sequence[LogPart]) -> list[str]:
         return self._remote.attempt_logs.keep(parts)
 
-    def report(self, reports: Sequence[Reported]) -> None:
+    def report(self, reports: Sequence[OutcomeReport]) -> None:
         for start in range(0, len(reports), MAX_ACTS):
             self._remote.circuits.report(reports[start : start + MAX_ACTS])
 
@@ -128,7 +128,7 @@ class RemoteSource:
         return [one for one in list(self._waiting) if one.queues <= set(queues)]
 
 
-def _work(message: RawMessage) -> ClaimedJob:
+def _job(message: RawMessage) -> ClaimedJob:
     return job_of(
         message,
         queue=message.queue,

@@ -13,7 +13,7 @@ from penstock.api.deliveries import Match, MatchedUri, Route, Rules
 from penstock.api.job_circuits import JobOutcome, JobOutcomes, RouteNames
 from penstock.api.operation import Operation
 from penstock.client.resources.resource import ResourceClient
-from penstock.domain.circuit.circuit import Permitted, Reported, circuit_hash
+from penstock.domain.circuit.circuit import OutcomeReport, PermitAnswer, circuit_hash
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.errors import InvalidRequest
 
@@ -48,16 +48,18 @@ class CircuitClient(ResourceClient):
 
     # ---- jobs
 
-    def permits(self, jobs: Mapping[str, str]) -> dict[str, Permitted] | None:
+    def permits(self, jobs: Mapping[str, str]) -> dict[str, PermitAnswer] | None:
         """Return whether jobs of these routes may run now; None if no circuit is watched.
 
         `jobs` maps each route to the id of a claimed job that names it.
         """
         wanted = RouteNames([*jobs], [*jobs.values()])
         answer = self._request(job_circuits.PERMITS, wanted)
-        return {one.route: one.permitted for one in answer.permits} if answer.is_watching else None
+        return (
+            {one.route: one.permit_answer for one in answer.permits} if answer.is_watching else None
+        )
 
-    def report(self, reports: Sequence[Reported]) -> None:
+    def report(self, reports: Sequence[OutcomeReport]) -> None:
         """Report the outcomes of jobs that had a permit."""
         outcomes = [JobOutcome.of(one) for one in reports]
         self._request(job_circuits.OUTCOMES, JobOutcomes(outcomes))

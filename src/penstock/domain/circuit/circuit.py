@@ -62,7 +62,7 @@ class Circuit(msgspec.Struct, frozen=True, kw_only=True):
     probe_until: int = 0  # with a single probe: reserved for a running one until then
 
 
-class Permitted(msgspec.Struct, frozen=True, kw_only=True):
+class PermitAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """A permit that was given, to be sent back with the outcome."""
 
     permit: Permit
@@ -77,13 +77,13 @@ class Permitted(msgspec.Struct, frozen=True, kw_only=True):
     retry_ms: int = 0  # jobs: how long a failed probe waits
 
 
-class Reported(msgspec.Struct, frozen=True):
+class OutcomeReport(msgspec.Struct, frozen=True):
     """The outcome of a request that asked for a permit.
 
     Outcome None: it was not tried after all, because it is too old or its worker is stopping.
     """
 
-    permitted: Permitted
+    permit_answer: PermitAnswer
     request_id: str
     outcome: RequestOutcome | None
     took_ms: int = 0
@@ -258,7 +258,7 @@ def outcome_of(
     return RequestOutcome.FAILURE, False
 
 
-def judge_duration(report: Reported, settings: BreakerSettings) -> Reported:
+def judge_duration(report: OutcomeReport, settings: BreakerSettings) -> OutcomeReport:
     """A slow success counts as a failure, if so configured."""
     if report.outcome is not RequestOutcome.SUCCESS:
         return report

@@ -37,7 +37,7 @@ class PlannedMember(msgspec.Struct, frozen=True, kw_only=True):
 def check_plan(members: Sequence[PlannedMember], limits: Limits) -> list[PlannedMember]:
     """The members, parents first; raises InvalidRequest.
 
-    A name that none of them has must belong to a member that the flow has already.
+    A name that none of them has must belong to a member that the flow already has.
     """
     if sum(m.role is MemberRole.MEMBER for m in members) > MAX_ADDED:
         raise InvalidRequest(f"a request takes at most {MAX_ADDED} members; add the others later")
@@ -66,7 +66,7 @@ def _check_member(member: PlannedMember, limits: Limits) -> None:
     if member.name is not None:
         check_name(member.name, limits)
     if member.draft.dedup_key is not None:
-        raise InvalidRequest("a member of a flow takes no dedup_key: the flow itself names it once")
+        raise InvalidRequest("a member of a flow cannot have a dedup_key: it is sent once anyway")
     if member.inputs:
         inputs.check_body(member.draft.body)
     if member.role is not MemberRole.MEMBER and member.parents:
@@ -91,7 +91,7 @@ def _in_order(
                 ordered.append(child)
     if len(ordered) < len(members):
         stuck = sorted(m.name or "" for m in members if missing[id(m)])
-        raise InvalidRequest(f"these members wait for each other in a circle: {_some(stuck)}")
+        raise InvalidRequest(f"these members wait for each other in a cycle: {_some(stuck)}")
     return ordered
 
 

@@ -89,13 +89,13 @@ def _describe_periods(periods: list[tuple[str, int, int]]) -> list[str]:
 def _describe_losses(costs: Mapping[_Key, _Cost]) -> list[str]:
     sentences = []
     for place, name in enumerate(("queue", "tenant")):
-        ranked = [f"{key} ({_cost(one)})" for key, one in _ranked(costs, place)]
+        ranked = [f"{key} ({_cost(one)})" for key, one in _rank(costs, place)]
         if ranked:
             sentences.append(f"By {name}: {join_names(ranked)}.")
     return sentences
 
 
-def _ranked(costs: Mapping[_Key, _Cost], place: int) -> list[tuple[str, _Cost]]:
+def _rank(costs: Mapping[_Key, _Cost], place: int) -> list[tuple[str, _Cost]]:
     """The most expensive first, without those that lost nothing."""
     found: dict[str, _Cost] = {}
     for key, one in costs.items():

@@ -78,7 +78,7 @@ def starvation(table: SourceTable) -> tuple[list[str], Chart | None]:
         sentences.append(more)
     values = [
         (
-            f"{_named(*one.who)} ← {_named(*one.main_cause)}",
+            f"{_label(*one.who)} ← {_label(*one.main_cause)}",
             (round(100 * one.share, 1), round(100 * one.own_share, 1)),
         )
         for one in victims[:MAX_DRAWN]
@@ -88,7 +88,7 @@ def starvation(table: SourceTable) -> tuple[list[str], Chart | None]:
 
 
 def _sentence(one: _Victim) -> str:
-    victim, other = _named(*one.who), _named(*one.main_cause)
+    victim, other = _label(*one.who), _label(*one.main_cause)
     share, own = one.share, one.own_share
     waited = (
         f"{count_phrase(one.late, 'message')} of {victim} waited longer than "
@@ -110,5 +110,5 @@ def _sentence(one: _Victim) -> str:
     )
 
 
-def _named(queue: str, tenant: str | None) -> str:
+def _label(queue: str, tenant: str | None) -> str:
     return queue if tenant is None else f"{tenant} in {queue}"

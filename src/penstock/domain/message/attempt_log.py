@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from penstock.domain.message.lease import Lease
-from penstock.domain.message.lifecycle import Message, State
-
 
 class LogLine(msgspec.Struct, frozen=True, array_like=True):
     at: int
@@ -31,12 +28,3 @@ def lines_of(part: LogPart) -> list[LogLine]:
 
 def encode_lines(lines: list[LogLine]) -> str:
     return msgspec.json.encode(lines).decode()
-
-
-def is_held(message: Message | None, lease: Lease) -> bool:
-    """Whether the lease is still the message's own."""
-    return (
-        message is not None
-        and message.state is State.LEASED
-        and (message.lease_no, message.leased_at) == (lease.lease_no, lease.leased_at)
-    )

@@ -89,18 +89,26 @@ class LeaseAct(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     text: str | None = None  # fail, time_out, crash: the error; others: the reason
     dice: float = 0.5
     is_late_ok: bool = False  # complete, extend: accepted until another worker claims the message
+    rejects_late: bool = False  # complete: rejected as soon as the lease has run out
     progress: str | None = None  # extend: JSON text, kept until the next attempt
     is_start: bool = False  # extend: the attempt's time is counted from now
     result: str | None = None  # complete: JSON text, kept with the history
     signal: str | None = None  # snooze: due as soon as this signal, which it waits for, arrives
 
 
+def is_leased_to(lease: Lease, message: Message) -> bool:
+    return (
+        message.state is State.LEASED
+        and message.lease_no == lease.lease_no
+        and message.leased_at == lease.leased_at
+    )
+
+
 def held_by(lease: Lease, message: Message | None) -> Message:
     """The message, if it is leased to this holder; raises LeaseLost."""
     if message is None:
         raise LeaseLost
-    is_held = message.state is State.LEASED and message.lease_no == lease.lease_no
-    if not is_held or message.leased_at != lease.leased_at:
+    if not is_leased_to(lease, message):
         raise LeaseLost(message.id)
     return message
 
@@ -116,9 +124,14 @@ def as_noticed(act: LeaseAct, message: Message) -> LeaseAct:
     return replace(act, verb=Verb.TIME_OUT, delay_ms=None, text=None)
 
 
+def is_too_late(act: LeaseAct, due_at: int) -> bool:
+    """Whether the act must be rejected although no other worker has claimed the message."""
+    return act.rejects_late and due_at <= act.now
+
+
 def apply(act: LeaseAct, message: Message, queue: Queue) -> Message:
     """The message after the act; raises LeaseLost."""
-    if message.leased_at != act.lease.leased_at:
+    if message.leased_at != act.lease.leased_at or is_too_late(act, message.due_at):
         raise LeaseLost(message.id)
     no, now = act.lease.lease_no, act.now
     # A dead letter in another queue has no holder, although it has not been claimed there.
@@ -193,7 +206,7 @@ class Receipts:
 def receipt(held: Lease | Message, *, secret: bytes) -> str:
     """Opaque text for a lease, signed so that it cannot be forged."""
     plain = _PLAIN.pack(held.message_no, held.lease_no, held.queue_no, held.leased_at or 0)
-    signature = _keyed(secret).copy()
+    signature = _keyed_mac(secret).copy()
     signature.update(plain)
     text = binascii.b2a_base64(plain + signature.digest(), newline=False)
     return text.translate(_TO_URL).decode().rstrip("=")
@@ -208,7 +221,7 @@ def read_receipt(text: str, *, secret: bytes) -> Lease:
     if len(raw) != _RECEIPT_BYTES:
         raise LeaseLost
     plain = raw[: _PLAIN.size]
-    signature = _keyed(secret).copy()
+    signature = _keyed_mac(secret).copy()
     signature.update(plain)
     # A comparison in constant time keeps the signature from being guessed byte by byte.
     if not hmac.compare_digest(raw[_PLAIN.size :], signature.digest()):
@@ -217,6 +230,6 @@ def read_receipt(text: str, *, secret: bytes) -> Lease:
 
 
 @lru_cache(maxsize=16)
-def _keyed(secret: bytes) -> hashlib.blake2b:
+def _keyed_mac(secret: bytes) -> hashlib.blake2b:
     """A signature to copy: taking in the key costs as much as taking in a lease."""
     return hashlib.blake2b(digest_size=_MAC_BYTES, key=secret)

@@ -29,6 +29,7 @@ from penstock.domain.queue.group_limit import ADMITTED, NO_GATE
 from penstock.domain.queue.queue import DedupUntil, Queue, Redelivery
 
 NEXT_ORDER = 0  # the store assigns the next number when it saves the message
+NEXT_POSITION = -1  # the same for `fair_position`
 
 
 class State(StrEnum):
@@ -150,14 +151,14 @@ def claim(
 
 
 def complete(message: Message, *, lease_no: int, is_late_ok: bool = False) -> Message:
-    """Accepted late until the message is brought back; if `is_late_ok`, until the next claim."""
-    held = _still_mine(message, lease_no) if is_late_ok else _held(message, lease_no)
+    """Accepted late until the message is ready again; if `is_late_ok`, until the next claim."""
+    held = _require_lease(message, lease_no, is_late_ok=is_late_ok)
     return replace(held, state=State.DONE, reason=None)
 
 
 def complete_by_hand(message: Message, *, reason: str | None = None) -> Message:
     """Mark it as done for an operator, unless it is leased."""
-    return replace(_mine_or_free(message, None), state=State.DONE, reason=reason)
+    return replace(_require_lease_or_queued(message, None), state=State.DONE, reason=reason)
 
 
 def fail(
@@ -171,7 +172,7 @@ def fail(
     retry_in_ms: int | None = None,
 ) -> Message:
     """Back off, or die if no attempt is left."""
-    failures = _held(message, lease_no).failures + 1
+    failures = _require_lease(message, lease_no).failures + 1
     failed = replace(message, failures=failures, last_error=error)
     if _is_exhausted(message, queue):
         return replace(failed, state=State.DEAD, reason=EXHAUSTED)
@@ -191,7 +192,7 @@ def time_out(
     retry_in_ms: int | None = None,
 ) -> Message:
     """The attempt took too long: the message dies, or fails if timeouts are retried."""
-    held, error = _held(message, lease_no), error or TOOK_TOO_LONG
+    held, error = _require_lease(message, lease_no), error or TOOK_TOO_LONG
     if not message.retries_timeouts:
         return replace(held, state=State.DEAD, reason=TIMED_OUT, last_error=error)
     return fail(
@@ -203,7 +204,7 @@ def crash(
     message: Message, queue: Queue, *, lease_no: int, now: int, error: str | None = None
 ) -> Message:
     """Its worker crashed: redeliver at once, a limited number of times, as it may be the cause."""
-    crashes = _held(message, lease_no).crashes + 1
+    crashes = _require_lease(message, lease_no).crashes + 1
     crashed = replace(message, crashes=crashes, last_error=error or WORKER_DIED)
     limit = queue.settings.max_crashes
     if limit is not None and crashes >= limit:
@@ -217,7 +218,7 @@ def release(
     message: Message, queue: Queue, *, lease_no: int, now: int, delay_ms: int = 0
 ) -> Message:
     """Give it back unhandled: the attempt does not count."""
-    held = _held(message, lease_no)
+    held = _require_lease(message, lease_no)
     return _return(replace(held, attempts=held.attempts - 1), queue, now=now, delay_ms=delay_ms)
 
 
@@ -248,12 +249,12 @@ def extend(
     progress: str | None = None,
     is_start: bool = False,
 ) -> Message:
-    """Prolong the lease; if `is_late_ok`, a message that was brought back is leased to it again.
+    """Prolong the lease; if `is_late_ok`, a message that has returned to its queue is leased again.
 
     `is_start`: the time of the attempt is counted from now, for holders that claim before they can
     begin.  Only the first start counts.
     """
-    mine = _still_mine(message, lease_no) if is_late_ok else _held(message, lease_no)
+    mine = _require_lease(message, lease_no, is_late_ok=is_late_ok)
     starts = is_start and mine.started_at is None
     return replace(
         mine,
@@ -293,7 +294,7 @@ def bury(
     is_running_ok: bool = False,
 ) -> Message:
     """By its lease holder or an operator; `is_running_ok` lets an operator take a leased one."""
-    free = _mine_or_free(message, lease_no, is_running_ok=is_running_ok)
+    free = _require_lease_or_queued(message, lease_no, is_running_ok=is_running_ok)
     return replace(free, state=State.DEAD, reason=reason)
 
 
@@ -310,7 +311,7 @@ def cancel(
     """
     if message.state is State.DEAD and lease_no is None:
         return replace(message, state=State.CANCELLED)
-    free = _mine_or_free(message, lease_no, is_running_ok=is_running_ok)
+    free = _require_lease_or_queued(message, lease_no, is_running_ok=is_running_ok)
     return replace(free, state=State.CANCELLED, reason=reason)
 
 
@@ -330,12 +331,10 @@ def reschedule(message: Message, *, due_at: int, now: int) -> Message:
 def _return(message: Message, queue: Queue, *, now: int, delay_ms: int) -> Message:
     to_back = queue.settings.redelivery is Redelivery.BACK
     due_at = now + delay_ms
-    return replace(
-        message,
-        state=_state_at(due_at, now),
-        due_at=due_at,
-        order_no=NEXT_ORDER if to_back else message.order_no,
-    )
+    back = replace(message, state=_state_at(due_at, now), due_at=due_at)
+    if queue.settings.rotates_groups:  # it stays the first of its group
+        return replace(back, fair_position=NEXT_POSITION)
+    return replace(back, order_no=NEXT_ORDER) if to_back and not queue.is_ordered else back
 
 
 def _state_at(due_at: int, now: int) -> State:
@@ -347,24 +346,19 @@ def _is_exhausted(message: Message, queue: Queue) -> bool:
     return limit is not None and message.attempts >= limit
 
 
-def _held(message: Message, lease_no: int) -> Message:
-    if message.state is not State.LEASED or message.lease_no != lease_no:
+def _require_lease(message: Message, lease_no: int, *, is_late_ok: bool = False) -> Message:
+    """Return it or raise LeaseLost; `is_late_ok` accepts the latest lease after it has expired."""
+    is_held = message.state is State.LEASED or (is_late_ok and message.state in LIVE)
+    if not is_held or message.lease_no != lease_no:
         raise LeaseLost(message.id)
     return message
 
 
-def _still_mine(message: Message, lease_no: int) -> Message:
-    """Return it, redelivered or not, if no other holder has had it since; or raise LeaseLost."""
-    if message.state not in LIVE or message.lease_no != lease_no:
-        raise LeaseLost(message.id)
-    return message
-
-
-def _mine_or_free(
+def _require_lease_or_queued(
     message: Message, lease_no: int | None, *, is_running_ok: bool = False
 ) -> Message:
     if lease_no is not None:
-        return _held(message, lease_no)
+        return _require_lease(message, lease_no)
     if message.state not in (LIVE if is_running_ok else QUEUED):
         raise WrongState(f"message {message.id} is {message.state}")
     return message

@@ -53,7 +53,9 @@ class RetrySchedule:
         if len(self.offsets_ms) > MAX_RETRIES:
             raise InvalidRequest(f"a retry schedule has at most {MAX_RETRIES} dates")
         if any(offset > MAX_DELAY_MS for offset in self.offsets_ms):
-            raise InvalidRequest(f"the dates of a retry schedule are at most {MAX_DELAY_MS} ms off")
+            raise InvalidRequest(
+                f"the dates of a retry schedule are at most {MAX_DELAY_MS} ms away"
+            )
 
     def __repr__(self) -> str:
         return f"RetrySchedule({[duration_text(offset) for offset in self.offsets_ms]})"
@@ -98,7 +100,7 @@ def change(
     tags = tuple(tag for tag in (message.tag1, message.tag2) if tag is not None)
     draft = Draft(
         body=content.body if wanted.body is None else wanted.body,
-        attributes=_moved(content.attributes, wanted.due_at),
+        attributes=_move_planned_at(content.attributes, wanted.due_at),
         tags=tags if wanted.tags is None else wanted.tags,
         kind=message.kind if wanted.kind is None else wanted.kind,
         trace=content.trace,
@@ -115,7 +117,9 @@ def change(
     return NewMessage(after, checked.content)
 
 
-def _moved(attributes: dict[str, str] | None, due_at: int | None) -> dict[str, str] | None:
+def _move_planned_at(
+    attributes: dict[str, str] | None, due_at: int | None
+) -> dict[str, str] | None:
     if due_at is None or planned_at(attributes) is None:
         return attributes
     return {**(attributes or {}), PLANNED_AT: str(due_at)}

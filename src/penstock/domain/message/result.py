@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from penstock.domain.errors import TooLarge
-from penstock.domain.limits import Limits
+from penstock.domain.limits import Limits, check_json_size
 from penstock.domain.message.lifecycle import State
 
 ENDED = frozenset({State.DONE, State.DEAD, State.CANCELLED})
@@ -32,12 +31,6 @@ def state_for_waiters(state: State, *, is_dead_letter: bool) -> State:
 
 def check_result(result: str | None, limits: Limits) -> str | None:
     """Return the JSON text; raises TooLarge."""
-    if result is None or len(result) * 4 <= limits.max_result_bytes:
-        return result
-    size = len(result.encode())
-    if size > limits.max_result_bytes:
-        raise TooLarge(
-            f"the result has {size} bytes as JSON, more than limits.max_result_bytes"
-            f" ({limits.max_result_bytes}): store it elsewhere and return its place"
-        )
+    if result is not None:
+        check_json_size("the result", result, limits, "max_result_bytes")
     return result

@@ -17,7 +17,7 @@ from enum import StrEnum
 import msgspec
 
 from penstock.domain.errors import InvalidRequest, TooLarge
-from penstock.domain.limits import DAY, NUL, Limits
+from penstock.domain.limits import DAY, NUL, Limits, check_json_size
 from penstock.domain.message.draft import is_label
 from penstock.domain.message.lifecycle import Message, State
 
@@ -131,14 +131,14 @@ def check_signal_name(name: str, limits: Limits) -> str:
     return name
 
 
-def check_outcome(outcome: str, limits: Limits) -> str:
+def check_outcome(outcome: str, limits: Limits) -> None:
     """Raises TooLarge."""
-    size = len(outcome.encode())
-    if size > limits.max_step_bytes:
-        raise TooLarge(
-            f"the outcome of a step takes at most {limits.max_step_bytes} bytes, not {size}"
-        )
-    return outcome
+    check_json_size("the outcome of a step", outcome, limits, "max_step_bytes")
+
+
+def check_signal_body(body: str, limits: Limits) -> None:
+    """Raises TooLarge: the body becomes the outcome of a step."""
+    check_json_size("the body of a signal", body, limits, "max_step_bytes")
 
 
 def check_count(step_no: int) -> None:

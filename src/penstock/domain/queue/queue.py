@@ -61,7 +61,7 @@ class Ordering(StrEnum):
 
 class Redelivery(StrEnum):
     FRONT = "front"  # a redelivered message keeps its place
-    BACK = "back"  # … goes behind all queued messages
+    BACK = "back"  # … goes behind all queued messages; if ordered by group, its group does
 
 
 class DedupScope(StrEnum):
@@ -144,6 +144,12 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     ] = {}
 
     @property
+    def rotates_groups(self) -> bool:
+        """Whether a group whose first message is redelivered goes behind the other groups."""
+        is_ordered = self.ordering is Ordering.GROUP
+        return is_ordered and self.redelivery is Redelivery.BACK and not self.is_fair
+
+    @property
     def limits_groups(self) -> bool:
         return self.max_leased_per_group is not None or self.rate_per_group is not None
 
@@ -203,10 +209,6 @@ def check_settings(settings: QueueSettings, *, name: str) -> QueueSettings:
     retry.check(settings.backoff)
     if settings.dead_letter_queue is not None:
         check_name(settings.dead_letter_queue)
-        if settings.dead_letter_queue == name:
-            raise InvalidRequest("a queue cannot be its own dead_letter_queue")
-    if settings.ordering is Ordering.GROUP and settings.redelivery is Redelivery.BACK:
-        raise InvalidRequest("a queue ordered by group cannot redeliver at the back")
     _check_limits(settings)
     return settings
 

@@ -184,7 +184,7 @@ def _analyse(
             state,
             window=window,
             recent_peaks=remember(state.recent_peaks, recommended, fleet, now=now),
-            desired=_desired(recommended, replicas, state),
+            desired=_desired_count(recommended, replicas, state),
         )
         change, why = _limit_by_circuits(recommended, reading.circuits, replicas)
         if change < 0:
@@ -214,7 +214,9 @@ def _steady(change: int, why: str, replicas: Replicas, least: int) -> tuple[int,
     return (change, why) if steadied == change else (steadied, Cause.STEADYING)
 
 
-def _desired(recommended: Recommendation, replicas: Replicas, state: FleetState) -> int | None:
+def _desired_count(
+    recommended: Recommendation, replicas: Replicas, state: FleetState
+) -> int | None:
     """As autoscale-core computes it, but a run that only gathers samples keeps the last value."""
     if recommended.change:
         return max(0, replicas.running + recommended.change)

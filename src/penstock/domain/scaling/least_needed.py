@@ -44,11 +44,11 @@ def least_needed(
     """The smallest number of workers to keep."""
     needed = [number for at, number in recent.peaks if now - at < fleet.steady_ms]
     if fleet.keep_up:
-        needed.append(_kept_up(recent, recommended))
+        needed.append(_count_to_keep_up(recent, recommended))
     return max(needed, default=0)
 
 
-def _kept_up(recent: RecentPeaks, recommended: Recommendation) -> int:
+def _count_to_keep_up(recent: RecentPeaks, recommended: Recommendation) -> int:
     arriving = recommended.inputs.publish_rate
     if not arriving or not recent.full_rate:
         return 0

@@ -191,6 +191,10 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
             "backup": "copy a SQLite store while the server runs",
             "promote": "move a SQLite store to PostgreSQL",
         },
+        "operate.definitions": {
+            "export": "print queues, topics, settings and schedules as a file",
+            "apply": "create and change what a file defines",
+        },
         "operate.doctor": {"doctor": "check the machine, the settings and the store"},
         "operate.keys": {
             "keys": "list the API keys",

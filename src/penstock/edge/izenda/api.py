@@ -125,7 +125,7 @@ class TaskApi:
 
     async def outcome(self, request: Request) -> Response:
         given = decode(_outcome, request.body)
-        message, _ = await self._leased_task(request, given.worker_id)
+        message, _ = await self._find_leased_task(request, given.worker_id)
         reason = wire.FAILED if given.outcome is wire.Outcome.FAILED else None
         act = self._messages.plan(Lease.of(message), wire.ACT_OF[given.outcome], text=reason)
         await self._act(act)
@@ -133,7 +133,7 @@ class TaskApi:
 
     async def progress(self, request: Request) -> Response:
         given = decode(_progress, request.body)
-        message, lease_ms = await self._leased_task(request, given.worker_id)
+        message, lease_ms = await self._find_leased_task(request, given.worker_id)
         progress = msgspec.json.encode(given.progress).decode()
         act = self._messages.plan(
             Lease.of(message), Verb.EXTEND, delay_ms=lease_ms, progress=progress
@@ -154,7 +154,7 @@ class TaskApi:
         message = await self._messages.cancel(view.message.id, reason=None, is_running_ok=True)
         return json_response(wire.TaskEndOut(message.id, wire.Status.CANCELLED))
 
-    async def _leased_task(self, request: Request, worker_id: str) -> tuple[Message, int]:
+    async def _find_leased_task(self, request: Request, worker_id: str) -> tuple[Message, int]:
         """The task and its lease time; raises unless the worker is alive and holds the lease."""
         worker = await self._workers.alive(worker_id)
         view = await self._task(request.params["task"])

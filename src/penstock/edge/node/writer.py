@@ -15,6 +15,7 @@ from penstock.edge.node.child import Child
 from penstock.edge.node.control import ControlChannel, NodeAssignment
 from penstock.edge.node.forwarding import ForwardedRequests
 from penstock.edge.routes import routes
+from penstock.edge.serving.definitions import apply_definitions
 from penstock.edge.serving.embedded_workers import EmbeddedWorkers
 from penstock.edge.serving.serve import app_of, open_served_broker, scaling, waiting_claims
 from penstock.ports.link import ForwardedRequest, FrontState, ResponseReceiver
@@ -30,6 +31,7 @@ def run_writer(assignment: NodeAssignment, channel: ControlChannel) -> None:
     broker = open_served_broker(assignment.settings)
     try:
         broker.refuse_public_without_keys()
+        apply_definitions(broker)
         with scaling(broker):
             uvloop.run(_work(broker, channel))
     finally:

@@ -20,6 +20,7 @@ from penstock.edge.server.listener import HttpServer
 from penstock.edge.server.request import Handler
 from penstock.edge.server.router import HttpRoute, Router
 from penstock.edge.server.traffic import Traffic
+from penstock.edge.serving.definitions import apply_definitions
 from penstock.edge.serving.embedded_workers import EmbeddedWorkers
 from penstock.edge.serving.ready import print_ready, ready_text, url_of
 from penstock.runtime.waiting_claims import WaitingClaims
@@ -43,6 +44,7 @@ def serve(settings: Settings, *, on_ready: Callable[[str], None] = print_ready) 
     broker = open_served_broker(settings)
     try:
         broker.refuse_public_without_keys()
+        apply_definitions(broker)
         with scaling(broker):
             uvloop.run(_serve_until_stopped(broker, on_ready))
     finally:

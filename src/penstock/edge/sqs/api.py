@@ -152,10 +152,10 @@ Operate = Callable[[SqsCall], AnyAnswer]
 
 
 def _operations(broker: Broker, waiting: ClaimWaiter) -> dict[str, Operate]:
-    lookup = QueueLookup(broker.directory, account=broker.settings.sqs.account)
+    lookup = QueueLookup(broker.directory, broker.queues, broker.settings.sqs)
     limits = broker.settings.limits
     most = limits.max_body_bytes
-    sending = SendActions(broker.messages, lookup, max_bytes=most)
+    sending = SendActions(broker.messages, broker.queues, lookup, max_bytes=most)
     receiving = ReceiveActions(
         broker.messages, broker.queues, lookup, waiting, max_wait_ms=limits.max_wait_ms
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
@@ -11,14 +12,16 @@ import msgspec
 from penstock.domain.access import api_key as access
 from penstock.domain.access.api_key import ANYONE, Caller, Role
 from penstock.domain.delivery.addresses import Network, is_within
-from penstock.domain.errors import PenstockError, QueueNotFound
+from penstock.domain.errors import PenstockError, QueueExists, QueueNotFound
 from penstock.domain.queue.queue import Queue
 from penstock.edge.server.request import Request
 from penstock.edge.sqs.errors import access_denied, missing_parameter, queue_does_not_exist
-from penstock.edge.sqs.rules import names
+from penstock.edge.sqs.rules import attributes, names
+from penstock.edge.sqs.rules.stored_attributes import new_settings
 from penstock.edge.sqs.wire.model import SqsOutput
 from penstock.ports.ticket import Ticket
 from penstock.services.directory import Directory
+from penstock.services.queues import QueueService
 from penstock.settings.values import SqsSettings
 
 A = TypeVar("A")
@@ -72,9 +75,11 @@ AnyAnswer = PendingAnswer[Any, Any] | Awaitable[SqsOutput | None]
 
 
 class QueueLookup:
-    def __init__(self, directory: Directory, *, account: str) -> None:
+    def __init__(self, directory: Directory, queues: QueueService, settings: SqsSettings) -> None:
         self._directory = directory
-        self._account = account
+        self._queues = queues
+        self._account = settings.account
+        self._creates = settings.auto_create
         self._remembered = lru_cache(maxsize=4096)(self._read)
 
     def cached_queue(self, call: SqsCall) -> Queue | None:
@@ -98,7 +103,19 @@ class QueueLookup:
         try:
             return await self._directory.load(name)
         except QueueNotFound:
-            raise queue_does_not_exist() from None
+            if not self._creates:
+                raise queue_does_not_exist() from None
+        await self._create(name)
+        return await self._directory.load(name)
+
+    async def _create(self, name: str) -> None:
+        """Create it as CreateQueue would without attributes, except the type that the name says."""
+        is_fifo = names.is_fifo(name)
+        names.check_new(name, fifo=is_fifo)
+        given = {"FifoQueue": "true"} if is_fifo else {}
+        settings = new_settings(attributes.read_new(given, least_retention=1))
+        with suppress(QueueExists):  # another caller was faster
+            await self._queues.put(name, settings, only_new=True)
 
     async def name_of(self, queue_no: int) -> str | None:
         """None if the queue was removed."""

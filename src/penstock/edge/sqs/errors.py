@@ -43,13 +43,13 @@ class SqsError(Exception):
         self.query_message = message if query_message is None else query_message
 
 
-def _modelled(shape: str, message: str, *, code: str = "", status: int = 400) -> SqsError:
+def _model_error(shape: str, message: str, *, code: str = "", status: int = 400) -> SqsError:
     return SqsError(MODELLED + shape, code or shape, message, status=status)
 
 
-def _prefixed(shape: str, message: str, *, status: int = 400) -> SqsError:
+def _prefixed_error(shape: str, message: str, *, status: int = 400) -> SqsError:
     """An error whose name in the Query protocol has a prefix."""
-    return _modelled(shape, message, code=_OLD + shape, status=status)
+    return _model_error(shape, message, code=_OLD + shape, status=status)
 
 
 def _generic(shape: str, code: str, message: str, *, status: int = 400) -> SqsError:
@@ -73,11 +73,11 @@ def queue_does_not_exist() -> SqsError:
 def queue_name_exists(what: str) -> SqsError:
     """`what`: the attribute that differs."""
     text = f"A queue already exists with the same name and a different value for {what}"
-    return _modelled("QueueNameExists", text, code="QueueAlreadyExists")
+    return _model_error("QueueNameExists", text, code="QueueAlreadyExists")
 
 
 def queue_deleted_recently() -> SqsError:
-    return _prefixed(
+    return _prefixed_error(
         "QueueDeletedRecently",
         "You must wait 60 seconds after deleting a queue before you can create another with the "
         "same name.",
@@ -85,7 +85,7 @@ def queue_deleted_recently() -> SqsError:
 
 
 def purge_queue_in_progress(queue: str) -> SqsError:
-    return _prefixed(
+    return _prefixed_error(
         "PurgeQueueInProgress",
         f"Only one PurgeQueue operation on {queue} is allowed every 60 seconds.",
         status=403,
@@ -93,7 +93,7 @@ def purge_queue_in_progress(queue: str) -> SqsError:
 
 
 def invalid_attribute_name(message: str) -> SqsError:
-    return _modelled("InvalidAttributeName", message)
+    return _model_error("InvalidAttributeName", message)
 
 
 def unknown_attribute(name: str) -> SqsError:
@@ -102,7 +102,7 @@ def unknown_attribute(name: str) -> SqsError:
 
 def invalid_attribute_value(name: str, reason: str = "") -> SqsError:
     text = f"Invalid value for the parameter {name}."
-    return _modelled("InvalidAttributeValue", f"{text} Reason: {reason}" if reason else text)
+    return _model_error("InvalidAttributeValue", f"{text} Reason: {reason}" if reason else text)
 
 
 # --- messages ---
@@ -113,21 +113,21 @@ def invalid_message_contents(character: str | None = None) -> SqsError:
     if character is not None:
         found = f"Invalid binary character '#x{ord(character):X}'"
     text = f"{found} was found in the message body, the set of allowed characters is {_CHARACTERS}."
-    return _modelled("InvalidMessageContents", text)
+    return _model_error("InvalidMessageContents", text)
 
 
 def receipt_handle_is_invalid(handle: str) -> SqsError:
     text = f'The input receipt handle "{handle}" is not a valid receipt handle.'
-    return _modelled("ReceiptHandleIsInvalid", text)
+    return _model_error("ReceiptHandleIsInvalid", text)
 
 
 def receipt_handle_of_another_queue(handle: str) -> SqsError:
     text = f'The receipt handle "{handle}" is not valid for this queue.'
-    return _modelled("ReceiptHandleIsInvalid", text)
+    return _model_error("ReceiptHandleIsInvalid", text)
 
 
 def over_limit(message: str) -> SqsError:
-    return _modelled("OverLimit", message, status=403)
+    return _model_error("OverLimit", message, status=403)
 
 
 # --- batches ---
@@ -135,22 +135,24 @@ def over_limit(message: str) -> SqsError:
 
 def empty_batch(entry: str) -> SqsError:
     """`entry`: the type of the entries, such as SendMessageBatchRequestEntry."""
-    return _prefixed("EmptyBatchRequest", f"There should be at least one {entry} in the request.")
+    return _prefixed_error(
+        "EmptyBatchRequest", f"There should be at least one {entry} in the request."
+    )
 
 
 def too_many_entries(sent: int, *, most: int) -> SqsError:
-    return _prefixed(
+    return _prefixed_error(
         "TooManyEntriesInBatchRequest",
         f"Maximum number of entries per request are {most}. You have sent {sent}.",
     )
 
 
 def batch_entry_ids_not_distinct(entry_id: str) -> SqsError:
-    return _prefixed("BatchEntryIdsNotDistinct", f"Id {entry_id} repeated.")
+    return _prefixed_error("BatchEntryIdsNotDistinct", f"Id {entry_id} repeated.")
 
 
 def invalid_batch_entry_id() -> SqsError:
-    return _prefixed(
+    return _prefixed_error(
         "InvalidBatchEntryId",
         "A batch entry id can only contain alphanumeric characters, hyphens and underscores. "
         "It can be at most 80 letters long.",
@@ -158,7 +160,7 @@ def invalid_batch_entry_id() -> SqsError:
 
 
 def batch_request_too_long(sent: int, *, most: int) -> SqsError:
-    return _prefixed(
+    return _prefixed_error(
         "BatchRequestTooLong",
         f"Batch requests cannot be longer than {most} bytes. You have sent {sent} bytes.",
     )
@@ -168,15 +170,15 @@ def batch_request_too_long(sent: int, *, most: int) -> SqsError:
 
 
 def resource_not_found(message: str) -> SqsError:
-    return _modelled("ResourceNotFoundException", message, status=404)
+    return _model_error("ResourceNotFoundException", message, status=404)
 
 
 def unsupported_operation(message: str) -> SqsError:
-    return _prefixed("UnsupportedOperation", message)
+    return _prefixed_error("UnsupportedOperation", message)
 
 
 def method_not_allowed(method: str) -> SqsError:
-    return _prefixed(
+    return _prefixed_error(
         "UnsupportedOperation",
         f"Use POST or GET, not {method}.",
         status=405,
@@ -184,7 +186,7 @@ def method_not_allowed(method: str) -> SqsError:
 
 
 def request_throttled(message: str) -> SqsError:
-    return _modelled("RequestThrottled", message)
+    return _model_error("RequestThrottled", message)
 
 
 def invalid_parameter(message: str) -> SqsError:
@@ -248,21 +250,19 @@ def service_unavailable() -> SqsError:
 
 
 def missing_authentication_token() -> SqsError:
-    return _refused("MissingAuthenticationToken", "Request is missing Authentication Token")
+    return _refuse("MissingAuthenticationToken", "Request is missing Authentication Token")
 
 
 def invalid_client_token_id() -> SqsError:
-    return _refused(
-        "InvalidClientTokenId", "The security token included in the request is invalid."
-    )
+    return _refuse("InvalidClientTokenId", "The security token included in the request is invalid.")
 
 
 def incomplete_signature(message: str) -> SqsError:
-    return _refused("IncompleteSignature", message)
+    return _refuse("IncompleteSignature", message)
 
 
 def signature_does_not_match(message: str = "") -> SqsError:
-    return _refused(
+    return _refuse(
         "SignatureDoesNotMatch",
         message
         or "The request signature we calculated does not match the signature you provided. Check "
@@ -273,10 +273,10 @@ def signature_does_not_match(message: str = "") -> SqsError:
 
 
 def access_denied(message: str) -> SqsError:
-    return _refused("AccessDenied", message)
+    return _refuse("AccessDenied", message)
 
 
-def _refused(code: str, message: str, *, shape: str = "") -> SqsError:
+def _refuse(code: str, message: str, *, shape: str = "") -> SqsError:
     return _generic(f"{shape or code}Exception", code, message, status=403)
 
 
@@ -303,8 +303,8 @@ _FROM_CORE: dict[type, Callable[[str], SqsError]] = {
     core.ClaimNotRepeatable: invalid_parameter,
     core.MoveRunning: invalid_parameter,
     core.MoveNotRunning: invalid_parameter,
-    core.LeaseLost: lambda text: _modelled("ReceiptHandleIsInvalid", text),
-    core.QueueExists: lambda text: _modelled("QueueNameExists", text, code="QueueAlreadyExists"),
+    core.LeaseLost: lambda text: _model_error("ReceiptHandleIsInvalid", text),
+    core.QueueExists: lambda text: _model_error("QueueNameExists", text, code="QueueAlreadyExists"),
     core.QueueFull: over_limit,
     core.TooLarge: lambda text: invalid_parameter(
         f"One or more parameters are invalid. Reason: {text}"

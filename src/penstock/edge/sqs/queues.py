@@ -300,8 +300,6 @@ def _unfit(call: SqsCall, target: Queue, source: str, wanted: QueueAttributes) -
     """Why `target` cannot be the dead-letter queue of `source`; None if it can."""
     if target.is_ordered is not wanted.fifo:
         return policies.ANOTHER_TYPE
-    if target.name == source:
-        return policies.TARGET_IS_SOURCE
     allowed = kept.allow_policy(target.settings)
     if allowed is not None and not allowed.allows(call.arn(source)):
         return policies.TARGET_REFUSES

@@ -179,7 +179,9 @@ class ReceiveActions:
             "DeadLetterQueueSourceArn": None if home is None else call.arn(home),
             "MessageGroupId": message.group,
             "MessageDeduplicationId": message.dedup_key if queue.is_ordered else None,
-            "SequenceNumber": f"{message.message_no:020d}" if queue.is_ordered else None,
+            "SequenceNumber": (
+                content.sequence_number(message.message_no) if queue.is_ordered else None
+            ),
         }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -30,6 +30,7 @@ from penstock.edge.sqs.wire.model import (
 from penstock.ports.store import Sent
 from penstock.ports.unit_of_work import await_steps
 from penstock.services.messages import MessageService
+from penstock.services.queues import QueueService
 
 _TRACE_ID = b"x-amzn-trace-id"
 
@@ -40,8 +41,16 @@ R = TypeVar("R")
 
 
 class SendActions:
-    def __init__(self, messages: MessageService, lookup: QueueLookup, *, max_bytes: int) -> None:
+    def __init__(
+        self,
+        messages: MessageService,
+        queues: QueueService,
+        lookup: QueueLookup,
+        *,
+        max_bytes: int,
+    ) -> None:
         self._messages = messages
+        self._queues = queues
         self._lookup = lookup
         self._max_bytes = min(max_bytes, content.MAX_BYTES)  # other APIs may allow more
 
@@ -49,14 +58,28 @@ class SendActions:
 
     def send(self, call: SqsCall) -> AnyAnswer:
         queue = self._lookup.cached_queue(call)
-        if queue is None:
-            return self._send_to_unknown(call)
+        if queue is None or _becomes_fair(call, queue, [call.input]):
+            return self._send_slowly(call)
         return self._send(call, queue)
 
-    async def _send_to_unknown(self, call: SqsCall) -> SendMessageResult:
-        """Send to a queue that is not cached in the directory."""
-        pending = self._send(call, await self._lookup.queue(call))
+    async def _send_slowly(self, call: SqsCall) -> SendMessageResult:
+        """Send to a queue that is not cached in the directory, or that becomes a fair queue."""
+        queue = await self._lookup.queue(call)
+        await self._share_fairly(call, queue, [call.input])
+        pending = self._send(call, queue)
         return pending.finish(await pending.ticket)
+
+    async def _share_fairly(self, call: SqsCall, queue: Queue, given: Sequence[Entry]) -> None:
+        """With the first MessageGroupId a standard queue becomes a fair queue, as on AWS."""
+        if not _becomes_fair(call, queue, given):
+            return
+        for entry in given:
+            if entry.MessageGroupId is not None:
+                content.check_id("MessageGroupId", entry.MessageGroupId)
+        try:
+            await self._queues.share_fairly(queue.name)
+        except PenstockError as error:
+            raise from_core(error) from None
 
     def _send(self, call: SqsCall, queue: Queue) -> PendingAnswer[Answers, SendMessageResult]:
         given: SendMessageRequest = call.input
@@ -78,7 +101,7 @@ class SendActions:
             raise from_core(self._messages.error_of(queue.name, answer))
         result.MessageId = answer.id
         if queue.is_ordered:
-            result.SequenceNumber = _sequence(answer)
+            result.SequenceNumber = _sequence_number(answer)
         return result
 
     # --- several ---
@@ -104,6 +127,7 @@ class SendActions:
                 accepted.append((entry, found[0]))
             except SqsError as error:
                 result.Failed.append(content.failed(entry.Id or "", error))
+        await self._share_fairly(call, queue, [entry for entry, _ in accepted])
         answers = await await_steps(self._messages.send_each(queue.name, drafts))
         for (entry, checked), answer in zip(accepted, answers, strict=True):
             if isinstance(answer, PenstockError):
@@ -151,6 +175,12 @@ class SendActions:
             trace=None if system is None and trace is None else _trace(system, trace),
             size=size,
         )
+
+
+def _becomes_fair(call: SqsCall, queue: Queue, given: Sequence[Entry]) -> bool:
+    if queue.is_ordered or queue.settings.is_fair or not call.settings.fair_queues:
+        return False
+    return any(entry.MessageGroupId is not None for entry in given)
 
 
 def _body_and_size(given: Entry) -> tuple[Body, int]:
@@ -218,9 +248,9 @@ def _sent_entry(
         body.md5_of_attributes(entry.MessageSystemAttributes),
     )
     if queue.is_ordered:
-        shown.SequenceNumber = _sequence(sent)
+        shown.SequenceNumber = _sequence_number(sent)
     return shown
 
 
-def _sequence(sent: Sent) -> str | None:
-    return None if sent.message_no is None else f"{sent.message_no:020d}"
+def _sequence_number(sent: Sent) -> str | None:
+    return None if sent.message_no is None else content.sequence_number(sent.message_no)

@@ -80,7 +80,8 @@ class VisibilityActions:
             raise result
 
     def _deletion(self, queue: Queue, handle: str | None) -> LeaseAct:
-        return self._messages.plan(self._lease(queue, handle), Verb.COMPLETE)
+        lease = self._lease(queue, handle)
+        return self._messages.plan(lease, Verb.COMPLETE, rejects_late=queue.is_ordered)
 
     async def delete_batch(self, call: SqsCall) -> DeleteMessageBatchResult:
         queue = await self._lookup.queue(call)

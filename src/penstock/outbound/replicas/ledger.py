@@ -48,7 +48,7 @@ class Ledger:
     @contextmanager
     def open(self) -> Iterator[LedgerState]:
         """Read the file under a lock and write changes back; raises ReplicasUnavailable."""
-        with self._locked():
+        with self._lock_file():
             state = self._read()
             before = msgspec.json.encode(state)
             try:
@@ -68,7 +68,7 @@ class Ledger:
             raise ReplicasUnavailable(f"{self._path} cannot be written: {error}") from error
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _lock_file(self) -> Iterator[None]:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             lock = os.open(self._path.with_suffix(".lock"), os.O_CREAT | os.O_RDWR, 0o600)

@@ -21,15 +21,15 @@ class Counters:
         names = ("sent", "claimed", "done", "dead", "cancelled", "failed", "attempts")
         self._in = {n: np.zeros((len(QUEUES), self._minutes), dtype=np.int64) for n in names}
 
-    def add(self, past: DemoMessages) -> None:
-        claimed = past.outcome != CANCELLED
-        self._count("sent", past.queue, past.sent_at)
-        self._count("claimed", past.queue[claimed], past.leased_at[claimed])
+    def add(self, messages: DemoMessages) -> None:
+        claimed = messages.outcome != CANCELLED
+        self._count("sent", messages.queue, messages.sent_at)
+        self._count("claimed", messages.queue[claimed], messages.leased_at[claimed])
         for name, outcome in (("done", DONE), ("dead", DEAD), ("cancelled", CANCELLED)):
-            which = past.outcome == outcome
-            self._count(name, past.queue[which], past.finished_at[which])
-        self._count("failed", past.queue, past.finished_at, past.failures)
-        self._count("attempts", past.queue, past.finished_at, past.failures + claimed)
+            which = messages.outcome == outcome
+            self._count(name, messages.queue[which], messages.finished_at[which])
+        self._count("failed", messages.queue, messages.finished_at, messages.failures)
+        self._count("attempts", messages.queue, messages.finished_at, messages.failures + claimed)
 
     def samples(self, day: int) -> dict[str, pa.Array]:
         """The counters at the end of each minute of a day, by minute and queue."""

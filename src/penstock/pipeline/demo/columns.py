@@ -27,72 +27,72 @@ _HEX = np.frombuffer(bytes(range(256)).hex().encode(), dtype=np.uint8).reshape(2
 _DASHES = (8, 13, 18, 23)
 
 
-def history(past: DemoMessages, *, first_no: int) -> dict[str, pa.Array]:
-    """`past` is sorted by end; numbers start at `first_no`."""
-    rows = len(past.message_no)
-    is_claimed = past.outcome != CANCELLED
+def history(messages: DemoMessages, *, first_no: int) -> dict[str, pa.Array]:
+    """`messages` is sorted by end; numbers start at `first_no`."""
+    rows = len(messages.message_no)
+    is_claimed = messages.outcome != CANCELLED
     return {
         "history_no": pa.array(np.arange(first_no, first_no + rows)),
-        "message_no": pa.array(past.message_no),
-        "id": ids(past.message_no, past.sent_at),
-        "queue_no": pa.array(past.queue + 1),
-        "queue": texts([queue.name for queue in QUEUES], past.queue),
-        "outcome": texts(_OUTCOMES, past.outcome),
-        "reason": texts(("attempts_exhausted",), np.where(past.outcome == DEAD, 0, -1)),
-        "kind": texts(KINDS, past.kind),
+        "message_no": pa.array(messages.message_no),
+        "id": ids(messages.message_no, messages.sent_at),
+        "queue_no": pa.array(messages.queue + 1),
+        "queue": texts([queue.name for queue in QUEUES], messages.queue),
+        "outcome": texts(_OUTCOMES, messages.outcome),
+        "reason": texts(("attempts_exhausted",), np.where(messages.outcome == DEAD, 0, -1)),
+        "kind": texts(KINDS, messages.kind),
         "priority": _zeros(rows, np.int32),
-        "sent_at": pa.array(past.sent_at),
-        "due_at": pa.array(np.where(is_claimed, past.leased_at + 60_000, past.sent_at)),
-        "first_leased_at": pa.array(past.first_leased_at, mask=~is_claimed),
-        "leased_at": pa.array(past.leased_at, mask=~is_claimed),
-        "finished_at": pa.array(past.finished_at),
-        "attempts": pa.array((past.failures + (past.outcome == DONE)).astype(np.int32)),
-        "failures": pa.array(past.failures.astype(np.int32)),
-        "crashes": pa.array(past.crashes.astype(np.int32)),
-        "lease_no": pa.array((past.failures + (past.outcome == DONE)).astype(np.int32)),
-        "leased_by": texts(WORKER_IDS, np.where(is_claimed, past.worker, -1)),
-        "last_error": texts(ERRORS, np.where(past.error > 0, past.error, -1)),
-        "size": pa.array(past.size),
-        "route": texts([queue.route or "" for queue in QUEUES], _routed(past.queue)),
+        "sent_at": pa.array(messages.sent_at),
+        "due_at": pa.array(np.where(is_claimed, messages.leased_at + 60_000, messages.sent_at)),
+        "first_leased_at": pa.array(messages.first_leased_at, mask=~is_claimed),
+        "leased_at": pa.array(messages.leased_at, mask=~is_claimed),
+        "finished_at": pa.array(messages.finished_at),
+        "attempts": pa.array((messages.failures + (messages.outcome == DONE)).astype(np.int32)),
+        "failures": pa.array(messages.failures.astype(np.int32)),
+        "crashes": pa.array(messages.crashes.astype(np.int32)),
+        "lease_no": pa.array((messages.failures + (messages.outcome == DONE)).astype(np.int32)),
+        "leased_by": texts(WORKER_IDS, np.where(is_claimed, messages.worker, -1)),
+        "last_error": texts(ERRORS, np.where(messages.error > 0, messages.error, -1)),
+        "size": pa.array(messages.size),
+        "route": texts([queue.route or "" for queue in QUEUES], _route_index(messages.queue)),
     }
 
 
 class Attempts:
     """The failed attempts of each message, in order."""
 
-    def __init__(self, past: DemoMessages) -> None:
-        times = past.failures
+    def __init__(self, messages: DemoMessages) -> None:
+        times = messages.failures
         of = np.repeat(np.arange(len(times)), times)
         nth = np.arange(len(of)) - np.repeat(np.cumsum(times) - times, times)
-        last = np.where(past.outcome == DEAD, past.finished_at, past.leased_at)
-        span = ((last - past.first_leased_at) // np.maximum(times, 1))[of]
-        self.past = past.take(of)
+        last = np.where(messages.outcome == DEAD, messages.finished_at, messages.leased_at)
+        span = ((last - messages.first_leased_at) // np.maximum(times, 1))[of]
+        self.messages = messages.take(of)
         self.nth = nth
-        self.leased_at = self.past.first_leased_at + nth * span
+        self.leased_at = self.messages.first_leased_at + nth * span
         self.ended_at = self.leased_at + np.maximum(span // 2, 1)
 
     def take(self, which: npt.NDArray[np.bool_] | Ints) -> Attempts:
         taken = object.__new__(Attempts)
-        taken.past = self.past.take(which)
+        taken.messages = self.messages.take(which)
         taken.nth = self.nth[which]
         taken.leased_at, taken.ended_at = self.leased_at[which], self.ended_at[which]
         return taken
 
     def columns(self, *, first_no: int) -> dict[str, pa.Array]:
-        past = self.past
-        is_crash = self.nth < past.crashes
+        messages = self.messages
+        is_crash = self.nth < messages.crashes
         return {
             "attempt_no": pa.array(np.arange(first_no, first_no + len(self.nth))),
-            "message_no": pa.array(past.message_no),
-            "id": ids(past.message_no, past.sent_at),
-            "queue_no": pa.array(past.queue + 1),
-            "queue": texts([queue.name for queue in QUEUES], past.queue),
+            "message_no": pa.array(messages.message_no),
+            "id": ids(messages.message_no, messages.sent_at),
+            "queue_no": pa.array(messages.queue + 1),
+            "queue": texts([queue.name for queue in QUEUES], messages.queue),
             "lease_no": pa.array((self.nth + 1).astype(np.int32)),
             "outcome": texts(("failed", "crashed"), is_crash.astype(np.int64)),
             "leased_at": pa.array(self.leased_at),
             "ended_at": pa.array(self.ended_at),
-            "leased_by": texts(WORKER_IDS, past.worker),
-            "error": texts(ERRORS, past.error),
+            "leased_by": texts(WORKER_IDS, messages.worker),
+            "error": texts(ERRORS, messages.error),
         }
 
 
@@ -118,7 +118,7 @@ def ids(numbers: Ints, sent_at: Ints) -> pa.Array:
     )
 
 
-def _routed(queue: Ints) -> Ints:
+def _route_index(queue: Ints) -> Ints:
     has_route = np.array([bool(one.route) for one in QUEUES])
     return np.where(has_route[queue], queue, -1)
 

@@ -122,7 +122,7 @@ def sent_on(
         wait, failures, error = _in_outage(
             no, queue, sent_at, wait, failures, error, midnight + OUTAGE_FROM
         )
-        wait = wait + _starved(queue, sent_at - midnight)
+        wait = wait + _starvation_waits(queue, sent_at - midnight)
     # Pauses between attempts grow.
     pauses = failures * (2_000 + 3_000 * failures)
     first = sent_at + wait.astype(np.int64)
@@ -184,7 +184,7 @@ def _trouble(no: Ints, kind: Ints) -> tuple[Ints, Ints, Ints]:
     return failures, crashes, np.where(is_killer, 3, error)
 
 
-def _starved(queue: Ints, of_day: Ints) -> Floats:
+def _starvation_waits(queue: Ints, of_day: Ints) -> Floats:
     """Reports keep the workers busy for an hour, and the small queue waits for them."""
     since = of_day - STARVED_FROM
     is_hit = (queue == STARVED_QUEUE) & (since >= 0) & (since < HOUR)

@@ -40,7 +40,7 @@ def files_by_day(spark: SparkSession, folder: str, table: str) -> dict[str, DayF
     """In the order of the days."""
     path = f"{folder}/{table}"
     here = local_path(spark, path)
-    found = _listed_by_spark(spark, path) if here is None else _listed_here(here, table)
+    found = _listed_by_spark(spark, path) if here is None else _list_here(here, table)
     return {day: files for day, files in sorted(found) if _is_day(day)}
 
 
@@ -51,7 +51,7 @@ def summed_by_day(table: str, files: Iterable[tuple[str, int, int]]) -> dict[str
         day = _DAY.match(path)
         if day is not None and _is_day(day[1]):
             days.setdefault(day[1], []).append((f"{table}/{path}", size, changed_at))
-    return {day: _summed(found) for day, found in sorted(days.items())}
+    return {day: _sum_up(found) for day, found in sorted(days.items())}
 
 
 def files_of_days(
@@ -123,7 +123,7 @@ def _is_missing(error: AnalysisException) -> bool:
     return error.getCondition() == "PATH_NOT_FOUND"
 
 
-def _listed_here(path: str, table: str) -> Iterator[tuple[str, DayFiles]]:
+def _list_here(path: str, table: str) -> Iterator[tuple[str, DayFiles]]:
     try:
         folders = [entry for entry in os.scandir(path) if _DAY.fullmatch(entry.name)]
     except FileNotFoundError:
@@ -131,7 +131,7 @@ def _listed_here(path: str, table: str) -> Iterator[tuple[str, DayFiles]]:
     for folder in folders:
         files = sorted(_files(folder.path, f"{table}/{folder.name}"))
         if files:
-            yield folder.name[-10:], _summed(files)
+            yield folder.name[-10:], _sum_up(files)
 
 
 def _files(folder: str, below: str) -> Iterator[tuple[str, int, int]]:
@@ -152,7 +152,7 @@ def _files(folder: str, below: str) -> Iterator[tuple[str, int, int]]:
             yield path, found.st_size, found.st_mtime_ns // 1_000_000
 
 
-def _summed(files: Iterable[tuple[str, int, int]]) -> DayFiles:
+def _sum_up(files: Iterable[tuple[str, int, int]]) -> DayFiles:
     digest, count, size, empty = hashlib.sha256(), 0, 0, ""
     for file in files:
         digest.update(msgspec.json.encode(file))

@@ -81,7 +81,7 @@ class LocalLake:
     def files(self, table: LakeTable) -> list[LakeFile]:
         """By day and name; listed once."""
         if table.name not in self._files:
-            self._files[table.name] = sorted(self._listed(table.name))
+            self._files[table.name] = sorted(self._list_files(table.name))
         return self._files[table.name]
 
     def batches(
@@ -98,7 +98,7 @@ class LocalLake:
             for batch in parquet.iter_batches(BATCH_ROWS, columns=schema.names):
                 yield conform(batch, schema)
 
-    def _listed(self, table: str) -> Iterator[LakeFile]:
+    def _list_files(self, table: str) -> Iterator[LakeFile]:
         folder = f"{self._root}/{table}"
         for found in self._fs.get_file_info(
             fs.FileSelector(folder, recursive=True, allow_not_found=True)

@@ -69,7 +69,7 @@ class LocalLockFile:
             return None
 
     def swap(self, old: str | None, new: str | None) -> bool:
-        with self._guarded():
+        with self._guard():
             if self.read() != old:
                 return False
             if new is None:
@@ -81,7 +81,7 @@ class LocalLockFile:
             return True
 
     @contextmanager
-    def _guarded(self) -> Iterator[None]:
+    def _guard(self) -> Iterator[None]:
         """Inside the block, no other process swaps; the system ends this when a process exits."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         # The guard stays there, empty.

@@ -73,15 +73,15 @@ class SimulatedFleet:
         return self.arrived - self.claimed
 
     @property
-    def is_through(self) -> bool:
+    def is_finished(self) -> bool:
         return self.claimed == self._total and not self.busy
 
     def advance(self, to: int) -> None:
-        while (at := self._next()) <= to:
-            self._pass(at)
-            self._happen(at)
+        while (at := self._next_event_at()) <= to:
+            self._pass_time(at)
+            self._apply_event(at)
             self._claim(at)
-        self._pass(to)
+        self._pass_time(to)
 
     def grow(self, by: int, *, start_ms: int) -> None:
         for _ in range(by):
@@ -89,15 +89,15 @@ class SimulatedFleet:
 
     def shrink(self, by: int) -> None:
         """Stop starting workers first, then idle ones, then busy ones once they finish."""
-        unborn = min(by, len(self.starting))
-        self.starting = sorted(self.starting)[: len(self.starting) - unborn]
-        gone = min(by - unborn, self.running)
-        self.running -= gone
-        idle = min(gone * self._slots, self._free)
+        unstarted = min(by, len(self.starting))
+        self.starting = sorted(self.starting)[: len(self.starting) - unstarted]
+        stopped = min(by - unstarted, self.running)
+        self.running -= stopped
+        idle = min(stopped * self._slots, self._free)
         self._free -= idle
-        self._leaving += gone * self._slots - idle
+        self._leaving += stopped * self._slots - idle
 
-    def _next(self) -> float:
+    def _next_event_at(self) -> float:
         ahead = (
             self._arrivals.at[self.arrived] if self.arrived < self._total else math.inf,
             self.busy[0] if self.busy else math.inf,
@@ -105,12 +105,12 @@ class SimulatedFleet:
         )
         return max(self.now, min(ahead))
 
-    def _pass(self, to: float) -> None:
+    def _pass_time(self, to: float) -> None:
         alive = self._free + len(self.busy) + len(self.starting) * self._slots
         self.slot_ms += alive * (int(to) - self.now)
         self.now = int(to)
 
-    def _happen(self, at: float) -> None:
+    def _apply_event(self, at: float) -> None:
         if self.busy and self.busy[0] <= at:
             heapq.heappop(self.busy)
             self.finished += 1
@@ -153,31 +153,31 @@ def backtest(
     start_ms: int = 0,
 ) -> Backtest:
     """Run from an empty fleet until the end, then until all is finished, for at most a day."""
-    crew = SimulatedFleet(arrivals, from_at=from_at, slots=slots)
-    crew.grow(fleet.min, start_ms=0)
+    simulated = SimulatedFleet(arrivals, from_at=from_at, slots=slots)
+    simulated.grow(fleet.min, start_ms=0)
     state = FleetState()
     changes = _Changes()
     arrived = finished = 0
-    while crew.now < to_at or not (crew.is_through or crew.now >= to_at + DAY):
-        crew.advance(crew.now + fleet.interval_ms)
+    while simulated.now < to_at or not (simulated.is_finished or simulated.now >= to_at + DAY):
+        simulated.advance(simulated.now + fleet.interval_ms)
         per_s = 1000 / fleet.interval_ms
         reading = FleetReading(
-            replicas=_replicas(crew),
+            replicas=_replicas(simulated),
             sample=Sample(
-                ready=crew.backlog,
-                leased=len(crew.busy),
-                consume_rate=(crew.finished - finished) * per_s,
-                publish_rate=(crew.arrived - arrived) * per_s,
+                ready=simulated.backlog,
+                leased=len(simulated.busy),
+                consume_rate=(simulated.finished - finished) * per_s,
+                publish_rate=(simulated.arrived - arrived) * per_s,
             ),
         )
-        arrived, finished = crew.arrived, crew.finished
-        state, decision = run(state, reading, fleet, profile, (), now=crew.now)
+        arrived, finished = simulated.arrived, simulated.finished
+        state, decision = run(state, reading, fleet, profile, (), now=simulated.now)
         if decision.change:
-            _scale(crew, decision.change, start_ms)
-            state = record_scaling(state, decision, fleet, now=crew.now)
-            changes.note(decision.change, now=crew.now)
-        changes.workers_max = max(changes.workers_max, crew.running + len(crew.starting))
-    return _result(crew, changes, slots)
+            _scale(simulated, decision.change, start_ms)
+            state = record_scaling(state, decision, fleet, now=simulated.now)
+            changes.note(decision.change, now=simulated.now)
+        changes.workers_max = max(changes.workers_max, simulated.running + len(simulated.starting))
+    return _result(simulated, changes, slots)
 
 
 class _Changes:
@@ -193,31 +193,35 @@ class _Changes:
         self._last = is_up, now
 
 
-def _replicas(crew: SimulatedFleet) -> Replicas:
-    starting = len(crew.starting)
-    return Replicas(running=crew.running, starting=starting, requested=crew.running + starting)
+def _replicas(simulated: SimulatedFleet) -> Replicas:
+    starting = len(simulated.starting)
+    return Replicas(
+        running=simulated.running, starting=starting, requested=simulated.running + starting
+    )
 
 
-def _scale(crew: SimulatedFleet, change: int, start_ms: int) -> None:
+def _scale(simulated: SimulatedFleet, change: int, start_ms: int) -> None:
     if change > 0:
-        crew.grow(change, start_ms=start_ms)
+        simulated.grow(change, start_ms=start_ms)
     else:
-        crew.shrink(-change)
+        simulated.shrink(-change)
 
 
-def _result(crew: SimulatedFleet, changes: _Changes, slots: int) -> Backtest:
-    unordered = pa.py_buffer(crew.ages)
-    ages = _numbers(pa.Array.from_buffers(pa.int64(), len(crew.ages), [None, unordered]).sort())
+def _result(simulated: SimulatedFleet, changes: _Changes, slots: int) -> Backtest:
+    unordered = pa.py_buffer(simulated.ages)
+    ages = _numbers(
+        pa.Array.from_buffers(pa.int64(), len(simulated.ages), [None, unordered]).sort()
+    )
     return Backtest(
-        messages=crew.arrived,
-        unfinished=crew.backlog,
+        messages=simulated.arrived,
+        unfinished=simulated.backlog,
         age_p50_ms=percentile(ages, 0.5),
         age_p99_ms=percentile(ages, 0.99),
         age_max_ms=ages[-1] if ages else None,
-        clear_max_ms=crew.clear_max_ms,
-        backlog_max=crew.backlog_max,
+        clear_max_ms=simulated.clear_max_ms,
+        backlog_max=simulated.backlog_max,
         workers_max=changes.workers_max,
-        worker_hours=crew.slot_ms / slots / HOUR,
+        worker_hours=simulated.slot_ms / slots / HOUR,
         changes=changes.changes,
         flaps=changes.flaps,
     )

@@ -104,7 +104,7 @@ class LocalRestore:
         numbers = NumberSet(self._memory)
         for table in (base, later, endings):
             numbers.add(table.column(_NO).combine_chunks())
-        attempts = self._kept(
+        attempts = self._keep(
             lake.ATTEMPTS,
             self._until(lake.ATTEMPTS),
             lambda batch: _and(self._is_past(batch, "ended_at"), numbers.contains(batch[_NO])),
@@ -131,7 +131,7 @@ class LocalRestore:
         ]
         sources.append((lake.HISTORY, self._lake.files(lake.HISTORY), _ENDING_NAMES))
         conditions = self._wanted.stored_conditions()
-        gone = self._gone(conditions[:1])
+        gone = self._gone_numbers(conditions[:1])
 
         def is_live(batch: pa.RecordBatch) -> pa.Array:
             return _and(self._is_past(batch, "sent_at"), pc.invert(gone.contains(batch[_NO])))
@@ -140,11 +140,11 @@ class LocalRestore:
         for condition in conditions:
             mask = _and_among(is_live, self._meeting(condition, sources, mask))
         base, later, endings = (
-            self._kept(table, files, mask, columns) for table, files, columns in sources
+            self._keep(table, files, mask, columns) for table, files, columns in sources
         )
         return base, later, endings
 
-    def _gone(self, conditions: Sequence[Condition]) -> NumberSet:
+    def _gone_numbers(self, conditions: Sequence[Condition]) -> NumberSet:
         """Messages that had finally ended by the instant.
 
         Some that meet the conditions in another row only may be missing: the rules drop them.
@@ -226,7 +226,7 @@ class LocalRestore:
         numbers.add(rows.column(column).combine_chunks())
         return numbers
 
-    def _kept(
+    def _keep(
         self,
         table: LakeTable,
         files: Sequence[LakeFile],

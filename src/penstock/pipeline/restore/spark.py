@@ -129,12 +129,12 @@ def _evidence(tables: Tables, *, at: int, bounds: Bounds) -> DataFrame:
     was_sent = F.col("sent_at") <= at
     past, final = F.col("finished_at") <= at, F.col("outcome").isin(*FINAL)
     gone = tables["history"].where(past & final).select(_NO).distinct()
-    endings = _collected(
+    endings = _collect(
         tables["history"].where(was_sent),
         "endings",
         [*(column.name for column in lake.HISTORY.columns), DT],
     )
-    attempts = _collected(
+    attempts = _collect(
         tables["attempts"].where(F.col("ended_at") <= at),
         "attempts",
         [column.name for column in lake.ATTEMPTS.columns],
@@ -154,7 +154,7 @@ def _evidence(tables: Tables, *, at: int, bounds: Bounds) -> DataFrame:
     return live.join(attempts, _NO, "left")
 
 
-def _collected(rows: DataFrame, name: str, columns: Sequence[str]) -> DataFrame:
+def _collect(rows: DataFrame, name: str, columns: Sequence[str]) -> DataFrame:
     return rows.groupBy(_NO).agg(F.collect_list(F.struct(*columns)).alias(name))
 
 

@@ -159,7 +159,7 @@ class FleetWatch:
                 data = {"part": one.part, "code": one.code, "text": one.text}
                 facts.append(NewFact(TROUBLE, self.name, data))
         for part in before.keys() - after.keys():
-            facts.append(self._recovered(before[part], now))
+            facts.append(self._note_recovery(before[part], now))
         if after != before:
             self.update(troubles=tuple(after.values()))
         return facts
@@ -170,7 +170,7 @@ class FleetWatch:
         data = {"part": REPLICAS, "code": Cause.REPLICAS_MISSING.value, "text": text}
         return NewFact(TROUBLE, self.name, data)
 
-    def _recovered(self, trouble: FleetTrouble, now: int) -> NewFact:
+    def _note_recovery(self, trouble: FleetTrouble, now: int) -> NewFact:
         _log.info("fleet %s: %s has recovered", self.name, trouble.part)
         lasted_ms = now - trouble.since
         data = {"part": trouble.part, "code": trouble.code, "lasted_ms": lasted_ms}

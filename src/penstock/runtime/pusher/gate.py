@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from penstock.domain.circuit.circuit import Permit, Permitted
+from penstock.domain.circuit.circuit import Permit, PermitAnswer
 from penstock.domain.delivery import delivery as deliveries
 from penstock.domain.errors import PenstockError
 from penstock.domain.message.lease import LeaseAct, Verb
@@ -76,9 +76,9 @@ class PushGate:
         """Ask for permits.  The queue of a delivery without one is held when this returns."""
         permits = self._permits(found.admitted)
         admitted, found.admitted = found.admitted, []
-        for one, permitted in zip(admitted, permits, strict=True):
-            one.permitted = permitted
-            if permitted.permit is Permit.HOLD:
+        for one, answer in zip(admitted, permits, strict=True):
+            one.permit_answer = answer
+            if answer.permit is Permit.HOLD:
                 found.returned.append(act_on(one.message, Verb.RELEASE, now=now))
             elif one.is_expired:
                 found.returned.append(_cancel(one.message, now=now))
@@ -86,7 +86,7 @@ class PushGate:
             else:
                 found.admitted.append(one)
 
-    def _permits(self, wanted: Sequence[InFlight]) -> Sequence[Permitted]:
+    def _permits(self, wanted: Sequence[InFlight]) -> Sequence[PermitAnswer]:
         circuits = self._circuits
         if not wanted or not circuits.is_checking:
             return [circuits.unchecked(one.route.pattern, one.queue_no) for one in wanted]

@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 
 import msgspec
 
-from penstock.domain.circuit.circuit import Permitted, Reported, RequestOutcome
+from penstock.domain.circuit.circuit import OutcomeReport, PermitAnswer, RequestOutcome
 from penstock.domain.delivery.delivery import OF_THE_CONNECTION, Delivery
 from penstock.domain.delivery.route import DeliveryRoute
 from penstock.domain.delivery.signature import HEADERS as SIGNED
@@ -65,16 +65,16 @@ class InFlight(msgspec.Struct):
     route: DeliveryRoute
     request: PushRequest
     is_expired: bool = False
-    permitted: Permitted | None = None
+    permit_answer: PermitAnswer | None = None
     extend_at: int = 0
 
     @property
     def queue_no(self) -> int:
         return self.message.queue_no
 
-    def reported(self, outcome: RequestOutcome | None) -> Reported:
-        assert self.permitted is not None, "a request is sent only with a permit"
-        return Reported(self.permitted, self.delivery.counted_as(self.message.id), outcome)
+    def report(self, outcome: RequestOutcome | None) -> OutcomeReport:
+        assert self.permit_answer is not None, "a request is sent only with a permit"
+        return OutcomeReport(self.permit_answer, self.delivery.counted_as(self.message.id), outcome)
 
 
 def act_on(

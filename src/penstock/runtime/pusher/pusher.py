@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from penstock.domain.circuit.circuit import Reported, is_success, outcome_of
+from penstock.domain.circuit.circuit import OutcomeReport, is_success, outcome_of
 from penstock.domain.delivery.route import RouteTable
 from penstock.domain.errors import PenstockError, QueueNotFound
 from penstock.domain.message.lease import LeaseAct, Verb
@@ -87,7 +87,7 @@ class Pusher:
         self._in_flight: dict[int, InFlight] = {}  # by queue: one at a time
         self._inbox: deque[tuple[InFlight, PushResponse]] = deque()
         self._answered: list[tuple[InFlight, PushResponse]] = []
-        self._reports: list[Reported] = []
+        self._reports: list[OutcomeReport] = []
         self._is_stopping = False
         self._table: RouteTable | None = None
         self._limits: dict[str, int | None] = {}
@@ -133,9 +133,9 @@ class Pusher:
 
     def _verdict(
         self, one: InFlight, response: PushResponse, now: int
-    ) -> tuple[LeaseAct, Reported]:
+    ) -> tuple[LeaseAct, OutcomeReport]:
         if response.is_broken_off:
-            return act_on(one.message, Verb.RELEASE, now=now), one.reported(None)
+            return act_on(one.message, Verb.RELEASE, now=now), one.report(None)
         status = None if response.status is None else one.route.status_of(response.status)
         outcome, is_done = outcome_of(
             status,
@@ -147,7 +147,7 @@ class Pusher:
             act = act_on(one.message, Verb.COMPLETE, now=now, text=response_text(response))
         else:
             act = self._failure(one, response, now)
-        return act, one.reported(outcome)
+        return act, one.report(outcome)
 
     def _failure(self, one: InFlight, response: PushResponse, now: int) -> LeaseAct:
         wait_ms = delay_ms(
@@ -201,7 +201,7 @@ class Pusher:
             for one in admission.admitted:
                 self._begin(one, now)
             self._release(admission)
-            self._reports += [one.reported(None) for one in admission.dropped]
+            self._reports += [one.report(None) for one in admission.dropped]
         except PenstockError:
             self._abandon([message for message, _ in heads])
             raise

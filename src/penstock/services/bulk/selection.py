@@ -76,7 +76,7 @@ class SelectionService:
     ) -> Work[Message]:
         """Raises WrongState or MessageNotFound; `queue`: only if the message is in that queue."""
         now = self._clock.now()
-        shortened = msgspec.structs.replace(request, reason=self._messages.kept(request.reason))
+        shortened = msgspec.structs.replace(request, reason=self._messages.shorten(request.reason))
 
         def do(session: Session) -> Message:
             seen = session.messages.find(message_id)

@@ -15,9 +15,9 @@ from penstock.domain.circuit import circuit as circuits
 from penstock.domain.circuit.circuit import (
     Circuit,
     CircuitState,
+    OutcomeReport,
     Permit,
-    Permitted,
-    Reported,
+    PermitAnswer,
 )
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.errors import CircuitNotFound
@@ -32,9 +32,9 @@ from penstock.services.circuits.permits import (
     PermitRequest,
     Reporting,
     answer,
+    decide,
     is_alone,
     is_waiting,
-    permitted,
     with_waits,
 )
 from penstock.services.routes import RouteService
@@ -110,35 +110,35 @@ class CircuitService:
 
     # ---- permits and outcomes
 
-    def unchecked(self, pattern: str, queue_no: int | None = None) -> Permitted:
+    def unchecked(self, pattern: str, queue_no: int | None = None) -> PermitAnswer:
         """The permit of every request while circuits are not checked."""
         return answer(PermitRequest(pattern, queue_no), Permit.GO, None)
 
-    def permits(self, wanted: Sequence[PermitRequest]) -> Work[list[Permitted]]:
+    def permits(self, wanted: Sequence[PermitRequest]) -> Work[list[PermitAnswer]]:
         """Read the current permits; holds no queue and reserves no probe yet (see `secure`)."""
         settings_of, now = self.breaker.in_force(), self._clock.now()
 
-        def do(session: Session) -> list[Permitted]:
+        def do(session: Session) -> list[PermitAnswer]:
             hashes = {one.pattern: circuits.circuit_hash(one.pattern) for one in wanted}
             found = session.circuits.find(sorted(set(hashes.values())))
             permits = [
-                permitted(one, found.get(one_hash), settings_of(one_hash), now=now)
+                decide(one, found.get(one_hash), settings_of(one_hash), now=now)
                 for one, one_hash in ((one, hashes[one.pattern]) for one in wanted)
             ]
             return _with_waits(session, permits, found, settings_of, now)
 
         return read(self._store, do)
 
-    def is_final(self, found: Iterable[Permitted]) -> bool:
+    def is_final(self, found: Iterable[PermitAnswer]) -> bool:
         """Whether the permits can be used as they are; otherwise call `secure` first."""
         return not any(self._is_open_to_change(one) for one in found)
 
-    def _is_open_to_change(self, one: Permitted) -> bool:
+    def _is_open_to_change(self, one: PermitAnswer) -> bool:
         if one.permit is Permit.HOLD:
             return one.queue_no is not None
         return one.permit is Permit.PROBE and is_alone(one, self.settings_of(one.hash))
 
-    def secure(self, found: Sequence[Permitted]) -> Work[list[Permitted]]:
+    def secure(self, found: Sequence[PermitAnswer]) -> Work[list[PermitAnswer]]:
         """Hold the queues of requests that may not go, and reserve probes.
 
         Circuits may have changed since the permits were read, so the answers are computed again.
@@ -146,7 +146,7 @@ class CircuitService:
         settings_of, now = self.breaker.in_force(), self._clock.now()
         hashes = {one.hash for one in found if one.permit is not Permit.GO}
 
-        def do(session: Session) -> list[Permitted]:
+        def do(session: Session) -> list[PermitAnswer]:
             known = session.circuits.lock(hashes)
             probed: dict[str, Circuit] = {}
             held: dict[str, list[int]] = {}
@@ -157,7 +157,7 @@ class CircuitService:
                     continue
                 wanted = PermitRequest(one.pattern, one.queue_no, one.is_of_table)
                 settings = settings_of(one.hash)
-                permit = permitted(wanted, known.get(one.hash), settings, now=now)
+                permit = decide(wanted, known.get(one.hash), settings, now=now)
                 if permit.permit is Permit.PROBE and is_alone(one, settings):
                     probed[one.hash] = known[one.hash] = circuits.probe(known[one.hash], now=now)
                 if permit.permit is Permit.HOLD and permit.queue_no is not None:
@@ -169,7 +169,7 @@ class CircuitService:
 
         return write(self._store, do)
 
-    def permits_of_jobs(self, routes: Iterable[str]) -> Steps[list[Permitted] | None]:
+    def permits_of_jobs(self, routes: Iterable[str]) -> Steps[list[PermitAnswer] | None]:
         """Whether jobs of these routes may run now; None: no circuit is watched."""
         if not self.is_watching:
             return None
@@ -177,7 +177,7 @@ class CircuitService:
         found = yield from self.permits(wanted)
         return found if self.is_final(found) else (yield from self.secure(found))
 
-    def report(self, reports: Sequence[Reported]) -> Work[None]:
+    def report(self, reports: Sequence[OutcomeReport]) -> Work[None]:
         """Report outcomes, in one transaction.
 
         Outcomes of routes that are no longer in the table are ignored.
@@ -185,11 +185,14 @@ class CircuitService:
         table = self._routes.table
         settings_of = self.breaker.in_force()
         reporting = Reporting(settings_of, now=self._clock.now())
-        timed = (circuits.judge_duration(one, settings_of(one.permitted.hash)) for one in reports)
+        timed = (
+            circuits.judge_duration(one, settings_of(one.permit_answer.hash)) for one in reports
+        )
         known = [
             report
             for report in timed
-            if not report.permitted.is_of_table or table.of_hash(report.permitted.hash) is not None
+            if not report.permit_answer.is_of_table
+            or table.of_hash(report.permit_answer.hash) is not None
             if reporting.counts(report)
         ]
         if not known:
@@ -365,11 +368,11 @@ class CircuitService:
 
 def _with_waits(
     session: Session,
-    permits: list[Permitted],
+    permits: list[PermitAnswer],
     found: Mapping[str, Circuit],
     settings_of: SettingsOf,
     now: int,
-) -> list[Permitted]:
+) -> list[PermitAnswer]:
     if not any(map(is_waiting, permits)):
         return permits
     tick_at = session.duties.until(HALF_OPEN_DUTY)

@@ -16,9 +16,9 @@ from penstock.domain.circuit import circuit as circuits
 from penstock.domain.circuit.circuit import (
     Circuit,
     CircuitState,
+    OutcomeReport,
     Permit,
-    Permitted,
-    Reported,
+    PermitAnswer,
     RequestOutcome,
 )
 from penstock.domain.circuit.outcome_window import (
@@ -41,22 +41,22 @@ class PermitRequest(msgspec.Struct, frozen=True):
     is_of_table: bool = True
 
 
-def permitted(
+def decide(
     wanted: PermitRequest, circuit: Circuit | None, settings: BreakerSettings, *, now: int
-) -> Permitted:
+) -> PermitAnswer:
     is_probed = circuit is not None and circuit.probe_until > now
     if not wanted.is_of_table:
         settings = circuits.of_jobs(settings)
     return answer(wanted, circuits.permit(circuit, settings, is_probed=is_probed), circuit)
 
 
-def is_alone(one: Permitted, settings: BreakerSettings) -> bool:
+def is_alone(one: PermitAnswer, settings: BreakerSettings) -> bool:
     """Whether it probes alone while its circuit is half-open.  Jobs always do."""
     return settings.single_probe or not one.is_of_table
 
 
-def answer(wanted: PermitRequest, permit: Permit, circuit: Circuit | None) -> Permitted:
-    return Permitted(
+def answer(wanted: PermitRequest, permit: Permit, circuit: Circuit | None) -> PermitAnswer:
+    return PermitAnswer(
         permit=permit,
         pattern=wanted.pattern,
         hash=circuits.circuit_hash(wanted.pattern),
@@ -66,22 +66,22 @@ def answer(wanted: PermitRequest, permit: Permit, circuit: Circuit | None) -> Pe
     )
 
 
-def is_waiting(one: Permitted) -> bool:
+def is_waiting(one: PermitAnswer) -> bool:
     """Whether it is a job without a go: no queue holds it back, so it gets a waiting time."""
     return not one.is_of_table and one.permit is not Permit.GO
 
 
 def with_waits(
-    found: Sequence[Permitted],
+    found: Sequence[PermitAnswer],
     known: Mapping[str, Circuit],
     settings_of: SettingsOf,
     *,
     next_tick_at: int | None,
     now: int,
-) -> list[Permitted]:
+) -> list[PermitAnswer]:
     """`next_tick_at`: when open circuits become half-open."""
 
-    def waiting(one: Permitted) -> Permitted:
+    def waiting(one: PermitAnswer) -> PermitAnswer:
         if not is_waiting(one):
             return one
         settings = settings_of(one.hash)
@@ -100,15 +100,15 @@ class Reporting:
     def _is_counted(self, circuit_hash: str) -> bool:
         return self._settings_of(circuit_hash).statistics_update_enabled
 
-    def report(self, session: Session, reports: Sequence[Reported]) -> None:
-        left: dict[str, list[Reported]] = {}
+    def report(self, session: Session, reports: Sequence[OutcomeReport]) -> None:
+        left: dict[str, list[OutcomeReport]] = {}
         for report in reports:
             if self.counts(report):
-                left.setdefault(report.permitted.hash, []).append(report)
+                left.setdefault(report.permit_answer.hash, []).append(report)
         if not left:
             return
         patterns = {
-            circuit_hash: batch[0].permitted.pattern for circuit_hash, batch in left.items()
+            circuit_hash: batch[0].permit_answer.pattern for circuit_hash, batch in left.items()
         }
         found = session.circuits.lock(patterns)
         new = {
@@ -134,15 +134,15 @@ class Reporting:
             }
             left = {circuit_hash: batch for circuit_hash, batch in left.items() if batch}
 
-    def counts(self, report: Reported) -> bool:
+    def counts(self, report: OutcomeReport) -> bool:
         """Whether the report counts; a request that was not permitted has not tried anything."""
-        if report.permitted.permit is Permit.HOLD:
+        if report.permit_answer.permit is Permit.HOLD:
             return False
-        is_noted = report.outcome is not None and self._is_counted(report.permitted.hash)
-        return is_noted or report.permitted.permit is Permit.PROBE
+        is_noted = report.outcome is not None and self._is_counted(report.permit_answer.hash)
+        return is_noted or report.permit_answer.permit is Permit.PROBE
 
     def _note(
-        self, session: Session, found: dict[str, Circuit], parts: dict[str, list[Reported]]
+        self, session: Session, found: dict[str, Circuit], parts: dict[str, list[OutcomeReport]]
     ) -> None:
         counted = {
             circuit_hash: [r for r in part if r.outcome is not None]
@@ -166,7 +166,7 @@ class Reporting:
             after[circuit_hash], i = note_all(
                 found[circuit_hash], windows[circuit_hash], batch, settings, now=now
             )
-            queue_no = None if i is None else counted[circuit_hash][i].permitted.queue_no
+            queue_no = None if i is None else counted[circuit_hash][i].permit_answer.queue_no
             if queue_no is not None and settings.circuit_check_enabled:
                 opened[circuit_hash] = [queue_no]
         session.circuits.save_windows(windows)
@@ -187,7 +187,7 @@ class Reporting:
         return windows
 
     def _conclude(
-        self, session: Session, found: dict[str, Circuit], parts: dict[str, list[Reported]]
+        self, session: Session, found: dict[str, Circuit], parts: dict[str, list[OutcomeReport]]
     ) -> None:
         """Apply the outcomes of probes; only the last report of each part can be decisive."""
         closing: dict[str, Circuit] = {}
@@ -212,15 +212,15 @@ class Reporting:
             }
 
 
-def _up_to_decision(circuit: Circuit, reports: list[Reported]) -> list[Reported]:
+def _up_to_decision(circuit: Circuit, reports: list[OutcomeReport]) -> list[OutcomeReport]:
     for i, report in enumerate(reports):
         if _is_valid(circuit, report):
             return reports[: i + 1]
     return reports
 
 
-def _is_valid(circuit: Circuit, report: Reported) -> bool:
+def _is_valid(circuit: Circuit, report: OutcomeReport) -> bool:
     """A probe counts for the generation in which it was permitted, not for a later one."""
-    is_now = report.permitted.generation == circuit.generation
-    is_probe = report.permitted.permit is Permit.PROBE and not circuit.is_forced
+    is_now = report.permit_answer.generation == circuit.generation
+    is_probe = report.permit_answer.permit is Permit.PROBE and not circuit.is_forced
     return is_probe and is_now and circuit.state is CircuitState.HALF_OPEN

@@ -31,7 +31,7 @@ from penstock.store.entities.steps import SqlSignals, SqlSteps
 from penstock.store.entities.tags import SqlTagged
 from penstock.store.entities.topics import SqlTopics
 from penstock.store.entities.workers import SqlWorkers
-from penstock.store.meta_names import HIGH_WATER
+from penstock.store.meta_names import CLOCK_MARK
 from penstock.store.verbs.acts import LeaseActs
 from penstock.store.verbs.claims import Claims
 from penstock.store.verbs.flow_endings import FlowEndings
@@ -43,7 +43,7 @@ from penstock.store.verbs.transaction_state import TransactionState
 SECRET = "receipt_secret"
 MAX_COLLISIONS = 5
 MAX_ROW_CHANGES = 1_000  # retries; each means that another transaction made progress
-HIGH_WATER_STEP_MS = 100  # a restart continues this much later, so that no instant occurs twice
+CLOCK_MARK_STEP_MS = 100  # a restart continues this much later, so that no instant occurs twice
 
 
 class SqlSession(Session):
@@ -84,7 +84,7 @@ class SqlSession(Session):
         self.topics = SqlTopics(self.transaction, changes, self._sends)
         self.minute_counters = SqlMinuteCounters(self.transaction)
         self.overview = SqlOverview(self.transaction, self.queues)
-        self._high_water = 0
+        self._clock_mark = 0
         self._keeps_time = keeps_time
 
     def run(self, requests: Sequence[StoreRequest], *, durable: bool) -> list[Any]:
@@ -122,7 +122,7 @@ class SqlSession(Session):
             self._flow_endings.reset()
             answers = self._run_all(requests)
             if self._keeps_time:
-                self._keep_high_water(requests)
+                self._save_clock_mark(requests)
             self.transaction.close()
         except BaseException:
             self.transaction.partitions.forget()
@@ -209,15 +209,15 @@ class SqlSession(Session):
         self.transaction.lock_groups(groups)
         return given
 
-    def _keep_high_water(self, requests: Sequence[StoreRequest]) -> None:
+    def _save_clock_mark(self, requests: Sequence[StoreRequest]) -> None:
         """Store the latest instant, so that time does not go backwards after a restart."""
         latest = max(map(_instant_of, requests))
         # Nodes that share a database use its clock and should rarely contend for this row.
-        step_ms = 10 * HIGH_WATER_STEP_MS if self.db.is_shared else HIGH_WATER_STEP_MS
-        is_set_back = 0 < latest < self._high_water - MAX_CARRY_MS
-        if latest >= self._high_water + step_ms or is_set_back:
-            self.db.post("meta.raise", {"name": HIGH_WATER, "value": str(latest)})
-            self._high_water = latest
+        step_ms = 10 * CLOCK_MARK_STEP_MS if self.db.is_shared else CLOCK_MARK_STEP_MS
+        is_set_back = 0 < latest < self._clock_mark - MAX_CARRY_MS
+        if latest >= self._clock_mark + step_ms or is_set_back:
+            self.db.post("meta.raise", {"name": CLOCK_MARK, "value": str(latest)})
+            self._clock_mark = latest
 
 
 def _run_merged(

@@ -14,7 +14,7 @@ from penstock.store.database import QueryResult, Row
 from penstock.store.entities.entity import SqlEntity, reader
 from penstock.store.limits.fair_positions import FairPositions
 from penstock.store.limits.rates import RateBuckets
-from penstock.store.meta_names import HIGH_WATER, PRUNING
+from penstock.store.meta_names import CLOCK_MARK, PRUNING
 from penstock.store.verbs.claims import Claims, content_of
 from penstock.store.verbs.transaction_state import TransactionState, json_list
 
@@ -98,8 +98,8 @@ class SqlMaintenance(SqlEntity):
     def queues_with_expired(self, *, now: int) -> list[int]:
         return [no for (no,) in self._db.rows("messages.queues_with_expired", {"now": now})]
 
-    def bring_back(self, queue_no: int, *, now: int, limit: int) -> int:
-        return self._claims.bring_back(queue_no, now=now, limit=limit)
+    def return_due(self, queue_no: int, *, now: int, limit: int) -> int:
+        return self._claims.return_due(queue_no, now=now, limit=limit)
 
     def expire(self, queue_no: int, *, now: int, limit: int) -> int:
         return self._claims.expire(queue_no, now=now, limit=limit)
@@ -121,7 +121,7 @@ class SqlMaintenance(SqlEntity):
 
     def prepare_days(self, *, now: int) -> None:
         # Not every write updates the clock mark; this keeps it close to the present.
-        self._db.post("meta.raise", {"name": HIGH_WATER, "value": str(now)})
+        self._db.post("meta.raise", {"name": CLOCK_MARK, "value": str(now)})
         for day in (now // DAY, now // DAY + 1):
             self._transaction.partitions.ensure(day)
 

@@ -60,6 +60,8 @@ class LimitChanges:
                 self._positions.assign_all(after)
             else:
                 self._positions.clear(no)
+        elif old.rotates_groups and not new.rotates_groups:
+            self._positions.clear(no)
         if _limits(old) != _limits(new):
             self._group_limits.reapply(no, now=now)
         self._transaction.wake(no, 1_000_000)
@@ -76,5 +78,8 @@ def _limits(settings: QueueSettings) -> object:
 
 
 def _differ(old: QueueSettings, new: QueueSettings) -> bool:
-    names = ("max_leased", "rate", "max_leased_per_group", "rate_per_group", "is_fair")
+    names = (
+        *("max_leased", "rate", "max_leased_per_group", "rate_per_group", "is_fair"),
+        "rotates_groups",
+    )
     return any(getattr(old, name) != getattr(new, name) for name in names)

@@ -103,11 +103,11 @@ class _FrontLink:
     def _take(self, record: FromFront) -> None:
         match record:
             case SendFrame():
-                self._store.send(record.new).then(partial(self._sent, record.number))
+                self._store.send(record.new).then(partial(self._answer_send, record.number))
             case ActFrame():
-                self._store.act(record.acts).then(partial(self._acted, record.number))
+                self._store.act(record.acts).then(partial(self._answer_acts, record.number))
             case ClaimFrame() if record.wait_ms == 0:
-                self._store.claim(record.claim).then(partial(self._claimed, record.number))
+                self._store.claim(record.claim).then(partial(self._answer_claim, record.number))
             case ClaimFrame():
                 task = asyncio.get_running_loop().create_task(self._claim(record))
                 self._claims[record.number] = task
@@ -121,19 +121,19 @@ class _FrontLink:
             case StateFrame():
                 self._duties.note(self.front, record.state)
 
-    def _sent(self, number: int, answer: Any) -> None:
+    def _answer_send(self, number: int, answer: Any) -> None:
         if isinstance(answer, BaseException):
             self._fail(number, answer)
         else:
             self.connection.send(SentFrame(number, answer))
 
-    def _acted(self, number: int, answer: Any) -> None:
+    def _answer_acts(self, number: int, answer: Any) -> None:
         if isinstance(answer, BaseException):
             self._fail(number, answer)
         else:
             self.connection.send(ActedFrame(number, answer))
 
-    def _claimed(self, number: int, answer: Any) -> None:
+    def _answer_claim(self, number: int, answer: Any) -> None:
         if isinstance(answer, Claimed):
             finished: list[Any] = answer.finished
             self.connection.send(
@@ -156,7 +156,7 @@ class _FrontLink:
         except Exception as error:
             answer = error
         self._claims.pop(record.number, None)
-        self._claimed(record.number, answer)
+        self._answer_claim(record.number, answer)
 
     def _cancel(self, number: int) -> None:
         task = self._claims.get(number)

@@ -127,13 +127,13 @@ class StoreWriterLink:
 
     def claim(self, wanted: Claim, *, queue: str, wait_ms: int) -> tuple[int, Ticket[Claimed]]:
         number, request = next(self._numbers), StoreRequest(RequestKind.CLAIM, wanted)
-        self._connected().send(ClaimFrame(number, wanted, queue, wait_ms))
+        self._require_connection().send(ClaimFrame(number, wanted, queue, wait_ms))
         self._waiting[number] = request
         return number, request.ticket
 
     def forward(self, request: ForwardedRequest, receiver: ResponseReceiver) -> int:
         number = next(self._numbers)
-        self._connected().send(RequestFrame(number, request))
+        self._require_connection().send(RequestFrame(number, request))
         self._receivers[number] = receiver
         return number
 
@@ -146,7 +146,7 @@ class StoreWriterLink:
         if self._connection is not None:
             self._connection.send(StateFrame(state))
 
-    def _connected(self) -> FrameConnection[FromWriter]:
+    def _require_connection(self) -> FrameConnection[FromWriter]:
         if self._connection is None:
             raise _no_writer()
         return self._connection

@@ -18,7 +18,7 @@ from penstock.domain.store.store_time import EARLIEST_WALL, LONGEST_DELAY_MS, MA
 from penstock.ports.store import Session, Store
 from penstock.store.commit.session import SqlSession
 from penstock.store.database import Database
-from penstock.store.meta_names import HIGH_WATER
+from penstock.store.meta_names import CLOCK_MARK
 from penstock.store.verbs.dedup_claims import NO_END
 
 CLOCK_SET_BACK = "clock_set_back"  # a fact about the store
@@ -74,13 +74,13 @@ class SetBack(msgspec.Struct, frozen=True):
 
 def read_mark(session: Session) -> int:
     """0 if nothing has been written yet."""
-    rows = _db(session).rows("meta.get", {"name": HIGH_WATER})
+    rows = _db(session).rows("meta.get", {"name": CLOCK_MARK})
     return int(rows[0][0]) if rows else 0
 
 
 def begin(session: Session, start: Start) -> None:
     """Called by the first process that opens a store: set its time back if needed, and log it."""
-    _db(session).run("meta.raise", {"name": HIGH_WATER, "value": str(start.now)})
+    _db(session).run("meta.raise", {"name": CLOCK_MARK, "value": str(start.now)})
     if start.is_set_back:
         done = set_back(session, mark=start.mark, now=start.now, since=start.now)
         _log.warning("the wall clock is behind the store: %s", done.text)
@@ -132,7 +132,7 @@ def set_back(session: Session, *, mark: int, now: int, since: int) -> SetBack:
     }
     [(dates, last_date)] = db.rows("clock.waiting_dates", params)
     changed = {name: db.run(f"clock.{name}", params) for name in _STATEMENTS}
-    db.run("meta.set", {"name": HIGH_WATER, "value": str(now)})
+    db.run("meta.set", {"name": CLOCK_MARK, "value": str(now)})
     done = SetBack(
         mark,
         now,

@@ -50,6 +50,8 @@ class LeaseActs:
         flow_endings.is_deferred = True  # so that all flows are locked at once
         if others:
             self._decide(acts, others, answers)
+        if any(act.rejects_late for act in acts):
+            completions = self._in_time(acts, completions)
         if completions:
             self._complete(acts, completions, answers)
             # The lease expired meanwhile: decide whether the late completion counts.
@@ -100,6 +102,17 @@ class LeaseActs:
         """Lock all in one sorted statement: those with acts, and those that claims return again."""
         nos = {act.lease.message_no for act in acts} | {message_no for _, message_no in given}
         self._db.post("messages.by_no", {"message_nos": json_list(sorted(nos))})
+
+    def _in_time(self, acts: Sequence[LeaseAct], places: list[int]) -> list[int]:
+        """Without the acts that come after the end of the lease and must then be rejected."""
+        nos = {acts[i].lease.message_no for i in places if acts[i].rejects_late}
+        params = {"message_nos": json_list(sorted(nos))}
+        due: dict[int, int] = dict(self._db.rows("messages.due_dates", params))
+        return [
+            i
+            for i in places
+            if not leases.is_too_late(acts[i], due.get(acts[i].lease.message_no, 0))
+        ]
 
     def _complete(
         self,
@@ -174,13 +187,15 @@ class LeaseActs:
                 continue
             act = leases.as_noticed(acts[i], before)
             try:
-                after = self._apply(self._armed(act, before), before)
+                after, has_died = self._apply(self._armed(act, before), before)
             except PenstockError as error:
                 answers[i] = error
                 continue
             held[before.message_no] = after
             if act is acts[i]:
-                answers[i] = Acted(after.id, _reported_state(before, after), after.due_at)
+                # A message that moved to a dead-letter queue is ready there.
+                state = State.DEAD if has_died else after.state
+                answers[i] = Acted(after.id, state, after.due_at)
             else:  # an extension that came too late
                 answers[i] = LeaseLost(after.id)
         self._changes.save()
@@ -201,18 +216,16 @@ class LeaseActs:
         """The signals that these acts wait for."""
         return {act.signal for act in acts if act.signal is not None}
 
-    def _apply(self, act: LeaseAct, before: Message) -> Message:
+    def _apply(self, act: LeaseAct, before: Message) -> tuple[Message, bool]:
+        """The message as it will be stored, and whether it died."""
         after = leases.apply(act, before, self._transaction.queue(before.queue_no))
         outcome = OUTCOME_OF.get(act.verb)
         ended = None if outcome is None else attempt(before, outcome, now=act.now, error=act.text)
         result = act.result if act.verb is Verb.COMPLETE else None
-        return self._changes.note(before, after, now=act.now, ended_lease=ended, result=result)
+        has_died = after.state is State.DEAD
+        stored = self._changes.note(before, after, now=act.now, ended_lease=ended, result=result)
+        return stored, has_died
 
     def _load(self, message_nos: list[int]) -> dict[int, Message]:
         params = {"message_nos": json_list(sorted(set(message_nos)))}
         return {m.message_no: m for m in map(message_of, self._db.rows("messages.by_no", params))}
-
-
-def _reported_state(before: Message, after: Message) -> State:
-    """DEAD for a message that moved to a dead-letter queue, although it is ready there."""
-    return after.state if after.queue_no == before.queue_no else State.DEAD

@@ -1,4 +1,4 @@
-"""Claims: first bring back messages that have fallen due, then lease the first of the queue."""
+"""Claims: first return due messages to the queue, then lease the first of the queue."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Claims:
         self._answer_claims(batches, answers)
         return answers
 
-    def bring_back(self, queue_no: int, *, now: int, limit: int) -> int:
+    def return_due(self, queue_no: int, *, now: int, limit: int) -> int:
         """Return messages whose delay is over or whose lease has expired to the queue."""
         self._lock_order.begin({queue_no}, now=now)
         rows = self._ask_due(queue_no, now=now, limit=limit).rows()
@@ -208,7 +208,7 @@ class Claims:
         # A chunk may have fewer claimable messages than wanted (some are dead or blocked).  With a
         # lease of length 0 a message just picked is due again, and must not be picked twice.
         while is_short() and found[no] == _CHUNK and self._lease_ms(batch):
-            found[no] = self.bring_back(no, now=now, limit=_CHUNK)
+            found[no] = self.return_due(no, now=now, limit=_CHUNK)
             rows += self._ask_pick(batch, now=now, **limits()).rows()
         batch.deal(rows)
         if batch.is_full and self._db.is_shared:
@@ -252,7 +252,7 @@ class Claims:
             is_full = max_bytes * 2 < batch.max_bytes
             if len(more) == limit or is_full or found[no] < _CHUNK or not lease_ms:
                 break
-            found[no] = self.bring_back(no, now=now, limit=_CHUNK)
+            found[no] = self.return_due(no, now=now, limit=_CHUNK)
         batch.is_short = len(messages) < batch.sought and not is_full
         batch.parts = [messages] if messages else []
         self._count(batch, now=now)

@@ -14,7 +14,7 @@ are released then enter queues and groups: their locks are tried, and if one is 
 transaction starts over with it (flow_releases.py).  Members that wait are not messages, so no other
 transaction locks them.
 
-Claims, and steps that bring back or expire messages, may lock in any order: they wait only for the
+Claims, and steps that return or expire messages, may lock in any order: they wait only for the
 row of their queue, before anything else.  The release of a dedup key that is held without a time
 window may come at any point, too: no other transaction locks that key (dedup_claims.py).
 """

@@ -15,7 +15,7 @@ from penstock.domain.limits import DAY
 from penstock.domain.message import transfer
 from penstock.domain.message.dedup import frees_key
 from penstock.domain.message.history import FAILURES, Attempt, AttemptOutcome
-from penstock.domain.message.lifecycle import LIVE, NEXT_ORDER, Message, State
+from penstock.domain.message.lifecycle import LIVE, NEXT_ORDER, NEXT_POSITION, Message, State
 from penstock.domain.queue.fair_share import NO_POSITION
 from penstock.domain.queue.group_limit import ADMITTED, HELD_BACK, NO_GATE
 from penstock.domain.queue.queue import DedupUntil
@@ -69,11 +69,14 @@ class MessageChanges:
             self._end_lease(ended_lease)
         if before.state is not State.DEAD and after.state in _ENDS:
             self._end(after, now, result)
-        if after.state is State.DEAD and before.state is not State.DEAD:
+        has_died = after.state is State.DEAD and before.state is not State.DEAD
+        if has_died:
             after = self._to_dead_letters(after, now)
         if before.dedup_until is not None and frees_key(before, after):
             self._freed.append(dedup_claim_of(before))
-        self._count(before, after)
+        # A queue may be its own dead-letter queue.
+        has_moved = after.queue_no != before.queue_no or (has_died and after.state in LIVE)
+        self._count(before, after, has_moved=has_moved)
         self._unblock_next(before, after)
         after = self._place(before, after)
         if before.gate or self._transaction.limited_queues:
@@ -154,13 +157,13 @@ class MessageChanges:
             return dead
         return transfer.dead_letter(dead, target, now=now)
 
-    def _count(self, before: Message, after: Message) -> None:
+    def _count(self, before: Message, after: Message, *, has_moved: bool) -> None:
         transaction = self._transaction
         transaction.count_state(before.queue_no, before.state, -1)
         if after.state in LIVE or after.state is State.DEAD:
             transaction.count_state(after.queue_no, after.state, +1)
         came_back = before.state is State.DEAD and after.state in LIVE
-        if came_back or (after.queue_no != before.queue_no and after.state in LIVE):
+        if came_back or (has_moved and after.state in LIVE):
             transaction.count(after.queue_no).sent_total += 1
             if not came_back and after.dead_from is None:
                 # Redriven from a dead-letter queue: there it counts as cancelled.
@@ -192,13 +195,23 @@ class MessageChanges:
 
     def _renumber(self) -> None:
         """Assign new places to messages that go to the back, in the order recorded."""
-        back = [no for no, m in self._saves.items() if m.order_no == NEXT_ORDER]
+        back = [
+            no
+            for no, m in self._saves.items()
+            if m.order_no == NEXT_ORDER or m.fair_position == NEXT_POSITION
+        ]
         if back:
             numbers = self._transaction.take_numbers(len(back))
-            for order_no, no in zip(numbers, back, strict=True):
-                self._saves[no] = replace(self._saves[no], order_no=order_no)
+            for number, no in zip(numbers, back, strict=True):
+                self._saves[no] = self._at_back(self._saves[no], number)
         if self._transaction.limited_queues:
             self._assign_positions(set(back))
+
+    def _at_back(self, m: Message, number: int) -> Message:
+        """Behind all queued messages, or its group behind all groups that have some."""
+        order_no = number if m.order_no == NEXT_ORDER else m.order_no
+        rotates = self._transaction.queue(m.queue_no).settings.rotates_groups
+        return replace(m, order_no=order_no, fair_position=number if rotates else m.fair_position)
 
     def _assign_positions(self, back: set[int]) -> None:
         """In fair queues: for messages with a new place, and for those without a position."""

@@ -216,6 +216,7 @@ class Sends:
         placed: list[Row] = []
         bodies: dict[int, list[Row]] = {}
         sent: defaultdict[tuple[int, State], int] = defaultdict(int)
+        rotating = self._transaction.rotating_of({n.message.queue_no for n, _, _ in accepted})
         for n, no, is_blocked in accepted:
             m, content = n.message, n.content
             if limited_queues:
@@ -228,6 +229,8 @@ class Sends:
             )  # fmt: skip
             if limited_queues and no in limited_queues:
                 placed.append((*row, *_more(m), m.fair_position, m.gate))
+            elif m.queue_no in rotating:
+                placed.append((*row, *_more(m), no, m.gate))
             elif m.timeout_ms or m.retries_timeouts or m.dedup_until or m.route:
                 jobs.append(row + _more(m))
             else:

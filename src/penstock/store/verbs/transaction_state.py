@@ -227,6 +227,10 @@ class TransactionState:
         self.load_queues(queue_nos - self._ordered.keys())
         return {no for no in queue_nos if self._ordered.get(no)}
 
+    def rotating_of(self, queue_nos: set[int]) -> set[int]:
+        """Those of these queues in which a position says when a group has its turn."""
+        return {no for no in queue_nos if self.queue(no).settings.rotates_groups}
+
     def is_ordered(self, queue_no: int) -> bool:
         known = self._ordered.get(queue_no)
         return self.queue(queue_no).is_ordered if known is None else known

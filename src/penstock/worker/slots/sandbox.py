@@ -239,10 +239,10 @@ class SandboxedJobs:
         return None
 
 
-def _forked() -> None:
+def _reset_in_child() -> None:
     """In a forked child of a job: close what would keep sandboxes alive without their worker."""
     for lifeline in list(_lifelines):
         lifeline.close()
 
 
-os.register_at_fork(after_in_child=_forked)
+os.register_at_fork(after_in_child=_reset_in_child)

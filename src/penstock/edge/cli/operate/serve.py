@@ -54,12 +54,19 @@ COMMANDS = {
             text="processes that serve HTTP; one more process writes; 0: one per core but one; "
             "default 1: one process does everything",
         ),
+        setting_flag(
+            "--definitions",
+            "server.definitions",
+            value="FILE",
+            text="queues, topics and so on to create or change before the start, as for apply",
+        ),
         more="Stores messages in the data folder (SQLite), or in PostgreSQL with --store. Prints "
         "one line when it is ready, and runs until SIGINT (Ctrl-C) or SIGTERM.",
         examples=(
             "penstock serve --data ./data",
             "penstock serve --port 8000 --set history.retention_days=30",
             "penstock serve --processes 4",
+            "penstock serve --definitions definitions.yaml",
             "penstock serve --store postgresql://penstock@db/penstock",
         ),
     )

@@ -69,8 +69,8 @@ def _run(lake: LocalLake, args: Namespace) -> tuple[RecordedQueue, list[tuple[in
             workers=workers,
             slots=args.slots,
             max_leased=args.max_leased,
-            rate=_checked_rate(args.rate_limit),
-            backoff=_checked_backoff(args.backoff),
+            rate=_parse_rate(args.rate_limit),
+            backoff=_parse_backoff(args.backoff),
             max_attempts=args.max_attempts,
         )
         found.append(
@@ -197,20 +197,20 @@ def _price(text: str) -> float:
     return price
 
 
-def _checked_rate(given: dict[str, Any] | None) -> Rate | None:
-    rate = None if given is None else _converted(given, Rate)
+def _parse_rate(given: dict[str, Any] | None) -> Rate | None:
+    rate = None if given is None else _convert(given, Rate)
     check_rate("rate-limit", rate, most_burst=MAX_LIMIT)
     return rate
 
 
-def _checked_backoff(given: dict[str, Any] | None) -> retry.Backoff | None:
+def _parse_backoff(given: dict[str, Any] | None) -> retry.Backoff | None:
     if given is None:
         return None
-    backoff: retry.Backoff = _converted(given, retry.Backoff)
+    backoff: retry.Backoff = _convert(given, retry.Backoff)
     return retry.check(backoff)
 
 
-def _converted(given: dict[str, Any], kind: Any) -> Any:
+def _convert(given: dict[str, Any], kind: Any) -> Any:
     try:
         return msgspec.convert(given, kind)
     except msgspec.ValidationError as error:

@@ -216,7 +216,7 @@ def _run_until_stopped(scaling: Autoscaling, args: Namespace, out: Output) -> No
         scaling.stop()
 
 
-def _recommended(status: FleetStatus) -> object:
+def _recommend(status: FleetStatus) -> object:
     decision = status.decision
     if decision is None or not decision.recommended:
         return "" if decision is None else decision.because
@@ -229,7 +229,7 @@ _STATUS = View(
     workers=lambda status: "?" if status.replicas is None else status.replicas.total,
     change=lambda status: "" if status.decision is None else f"{status.decision.change:+d}",
     why=_why,
-    analyser=_recommended,
+    analyser=_recommend,
     trouble=_troubles,
 )
 

@@ -42,9 +42,7 @@ _PUBLISHED_AS = {
 def components(types: Iterable[Any]) -> dict[str, Schema]:
     """The schemas of the types and of all types they refer to."""
     _, found = msgspec.json.schema_components(types, ref_template=REF + "{name}")
-    schemas = {
-        public_name(name): _published(name, schema) for name, schema in sorted(found.items())
-    }
+    schemas = {public_name(name): _publish(name, schema) for name, schema in sorted(found.items())}
     assert len(schemas) == len(found), "two types have the same public name"
     return schemas
 
@@ -52,7 +50,7 @@ def components(types: Iterable[Any]) -> dict[str, Schema]:
 def ref(kind: Any) -> Schema:
     """A reference to a record, or the schema itself for simpler types."""
     [schema], _ = msgspec.json.schema_components([kind], ref_template=REF + "{name}")
-    renamed: Schema = _renamed(schema)
+    renamed: Schema = _rename(schema)
     return renamed
 
 
@@ -68,8 +66,8 @@ def public_name(name: str) -> str:
     return _PUBLISHED_AS.get(name) or _SUFFIX.sub("", name)
 
 
-def _published(name: str, schema: Schema) -> Schema:
-    published: Schema = _renamed(schema)
+def _publish(name: str, schema: Schema) -> Schema:
+    published: Schema = _rename(schema)
     published.pop("title", None)
     for field, of_field in published.get("properties", {}).items():
         if "enum" in of_field and len(of_field["enum"]) == 1:  # the discriminator of a variant
@@ -101,12 +99,12 @@ def _sharpen(name: str, field: str, schema: Schema) -> None:
             choice["minimum"] = int(field in _POSITIVE)
 
 
-def _renamed(value: Any) -> Any:
+def _rename(value: Any) -> Any:
     """Replace references with those to public names."""
     if isinstance(value, dict):
-        return {key: _renamed(part) for key, part in value.items()}
+        return {key: _rename(part) for key, part in value.items()}
     if isinstance(value, list):
-        return [_renamed(part) for part in value]
+        return [_rename(part) for part in value]
     if isinstance(value, str) and value.startswith(REF):
         return REF + public_name(value.removeprefix(REF))
     return value

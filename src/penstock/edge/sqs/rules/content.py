@@ -19,6 +19,9 @@ LONGEST_WAIT = 20
 LONGEST_VISIBILITY = 43_200
 MAX_RECEIVED = 10
 
+# AWS's sequence numbers have 20 digits, and more than 64 bits.
+_FIRST_SEQUENCE_NUMBER = 18_850_000_000_000_000_000
+
 _PUNCTUATED = re.compile(r"[!-~]{1,128}")  # letters, digits and punctuation of ASCII
 
 
@@ -35,6 +38,10 @@ def entry_too_large(most: int) -> SqsError:
         "One or more parameters cannot be validated. "
         f"Reason: Message must be shorter than {most} bytes."
     )
+
+
+def sequence_number(message_no: int) -> str:
+    return str(_FIRST_SEQUENCE_NUMBER + message_no)
 
 
 def check_id(parameter: str, value: str) -> None:

@@ -80,7 +80,6 @@ NO_TARGET = "Dead letter target does not exist."
 ANOTHER_TYPE = (
     "Dead-letter queue must be same type of queue as the source.."  # the punctuation of AWS
 )
-TARGET_IS_SOURCE = "A queue cannot be its own dead-letter queue."
 # Its RedriveAllowPolicy does not name the source queue.
 TARGET_REFUSES = "The dead-letter queue does not allow this queue as its source."
 

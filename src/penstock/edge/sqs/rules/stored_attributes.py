@@ -35,8 +35,8 @@ NEW = QueueSettings(max_attempts=None, redelivery=Redelivery.FRONT, backoff=Fixe
 def new_settings(wanted: QueueAttributes) -> QueueSettings:
     """The settings of a queue created through SQS."""
     settings = {name: value for keep in _KEPT.values() for name, value in keep(wanted).items()}
-    annotations = _annotations(wanted, NEW)
-    return msgspec.structs.replace(NEW, **settings, annotations=annotations)
+    created = msgspec.structs.replace(NEW, **settings)
+    return msgspec.structs.replace(created, annotations=_annotations(wanted, created))
 
 
 def changed_settings(
@@ -49,7 +49,7 @@ def changed_settings(
     """
     settings: dict[str, Any] = {}
     for field, keep in _KEPT.items():
-        if getattr(wanted, field) != getattr(present, field):
+        if field not in _FIXED and getattr(wanted, field) != getattr(present, field):
             settings |= keep(wanted)
     annotations = _annotations(wanted, before)
     return msgspec.structs.replace(before, **settings, annotations=annotations)
@@ -59,7 +59,8 @@ def attributes_of(
     settings: QueueSettings, *, account: str, region: str, max_body_bytes: int
 ) -> QueueAttributes:
     """The attributes of a queue; settings from other APIs as closely as SQS can express them."""
-    kept, scope = _reader(settings), settings.dedup_scope
+    kept = _reader(settings)
+    scope = kept("DeduplicationScope", _SCOPE_NAMES[settings.dedup_scope])
     dead_letters, attempts = settings.dead_letter_queue, settings.max_attempts
     policy = None
     if dead_letters is not None and attempts is not None:
@@ -80,10 +81,10 @@ def attributes_of(
         sqs_managed_sse=kept("SqsManagedSseEnabled", True),
         fifo=settings.ordering is Ordering.GROUP,
         content_based_deduplication=settings.dedup_by_content,
-        deduplication_scope=_SCOPE_NAMES[scope],
+        deduplication_scope=scope,
         fifo_throughput_limit=(  # another API may have changed the scope that this depends on
             kept("FifoThroughputLimit", _DEFAULT.fifo_throughput_limit)
-            if scope is DedupScope.GROUP
+            if _SCOPES[scope] is DedupScope.GROUP
             else _DEFAULT.fifo_throughput_limit
         ),
     )
@@ -129,6 +130,12 @@ def _dead_letters(wanted: QueueAttributes) -> dict[str, Any]:
     return {"dead_letter_queue": target.name, "max_attempts": policy.maxReceiveCount}
 
 
+# A group whose message was received and came back goes behind the groups that have waited.
+_FIFO = {"ordering": Ordering.GROUP, "redelivery": Redelivery.BACK}
+
+# As on AWS, a later change is shown, and has no effect.
+_FIXED = ("deduplication_scope",)
+
 # Attributes that are stored as settings; the others are annotations.
 _KEPT: dict[str, Callable[[QueueAttributes], dict[str, Any]]] = {
     "delay": lambda wanted: {"delay_ms": wanted.delay * SECOND},
@@ -137,7 +144,7 @@ _KEPT: dict[str, Callable[[QueueAttributes], dict[str, Any]]] = {
     "wait_time": lambda wanted: {"wait_ms": wanted.wait_time * SECOND},
     "visibility_timeout": lambda wanted: {"lease_ms": wanted.visibility_timeout * SECOND},
     "redrive_policy": _dead_letters,
-    "fifo": lambda wanted: {"ordering": Ordering.GROUP if wanted.fifo else Ordering.STANDARD},
+    "fifo": lambda wanted: _FIFO if wanted.fifo else {"ordering": Ordering.STANDARD},
     "content_based_deduplication": lambda wanted: {
         "dedup_by_content": wanted.content_based_deduplication
     },
@@ -149,7 +156,9 @@ def _annotations(wanted: QueueAttributes, before: QueueSettings) -> dict[str, st
     allow = wanted.redrive_allow_policy
     reuse = wanted.kms_data_key_reuse_period
     limit = wanted.fifo_throughput_limit
+    scope = wanted.deduplication_scope
     ours = {
+        "DeduplicationScope": None if _SCOPES[scope] is before.dedup_scope else scope,
         "Policy": wanted.policy,
         "RedriveAllowPolicy": None if allow is None else str(allow),
         "KmsMasterKeyId": wanted.kms_master_key_id,

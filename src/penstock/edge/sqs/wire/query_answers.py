@@ -53,10 +53,10 @@ def _fields(struct: msgspec.Struct) -> Iterator[str]:
     for member in members(type(struct)):
         value = getattr(struct, member.name)
         if value is not None:
-            yield from _repeated(member, value)
+            yield from _repeat(member, value)
 
 
-def _repeated(member: QueryMember, value: Any) -> Iterator[str]:
+def _repeat(member: QueryMember, value: Any) -> Iterator[str]:
     element, key, content = member.names
     if member.kind is list:
         for one in value:

@@ -95,16 +95,16 @@ def may_name(request: Request) -> bool:
 
 def names_in_query(request: Request) -> bool:
     try:
-        return "Action" in _parsed(request.query_bytes)
+        return "Action" in _parse(request.query_bytes)
     except ValueError:
         return True
 
 
 def _fields(request: Request) -> dict[str, str]:
     """The fields of the query string and the form; raises ValueError if they are malformed."""
-    found = _parsed(request.query_bytes)
+    found = _parse(request.query_bytes)
     if is_form(request):
-        found |= _parsed(request.body)
+        found |= _parse(request.body)
     return found
 
 
@@ -113,14 +113,14 @@ def is_form(request: Request) -> bool:
     return media.strip().lower() == FORM
 
 
-def _parsed(data: bytes) -> dict[str, str]:
+def _parse(data: bytes) -> dict[str, str]:
     if data.count(b"&") >= _MAX_FIELDS:
         raise ValueError
     pairs = (part.partition(b"=") for part in data.split(b"&") if part)
-    return {_unquoted(name): _unquoted(value) for name, _, value in pairs}
+    return {_unquote(name): _unquote(value) for name, _, value in pairs}
 
 
-def _unquoted(data: bytes) -> str:
+def _unquote(data: bytes) -> str:
     """Like urllib's unquote, but fast: a request may consist of a megabyte of escapes.
 
     Some clients escape neither non-ASCII characters nor percent signs.
@@ -130,12 +130,12 @@ def _unquoted(data: bytes) -> str:
         return data.decode()
     data = data.replace(b"\\", rb"\\")
     try:
-        return _unescaped(data)
+        return _unescape(data)
     except ValueError:
-        return _unescaped(_NO_ESCAPE.sub(b"%25", data, count=_MAX_MISTAKES))
+        return _unescape(_NO_ESCAPE.sub(b"%25", data, count=_MAX_MISTAKES))
 
 
-def _unescaped(data: bytes) -> str:
+def _unescape(data: bytes) -> str:
     """Decode with the escapes of Python literals, whose decoder is fast."""
     return data.replace(b"%", rb"\x").decode("unicode_escape").encode("latin-1").decode()
 

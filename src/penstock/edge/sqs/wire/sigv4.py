@@ -240,8 +240,7 @@ def _payload_hash(request: Request) -> str:
 def _canonical_request(request: Request, found: _Signature, payload: str) -> str:
     headers = request.headers
     lines = [
-        f"{name}:{_folded(headers.get(name.encode('latin-1'), b''))}"
-        for name in found.signed_headers
+        f"{name}:{_fold(headers.get(name.encode('latin-1'), b''))}" for name in found.signed_headers
     ]
     return "\n".join(
         (
@@ -256,7 +255,7 @@ def _canonical_request(request: Request, found: _Signature, payload: str) -> str
     )
 
 
-def _folded(value: bytes) -> str:
+def _fold(value: bytes) -> str:
     """Split as bytes: str.split would also split at the second byte of some letters."""
     return b" ".join(value.split()).decode("latin-1")
 

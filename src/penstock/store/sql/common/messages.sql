@@ -60,6 +60,12 @@ SELECT queue_no, group_key
  WHERE group_key IS NOT NULL
    AND message_no IN {list:message_nos};
 
+-- name: due_dates
+-- When the leases of these messages expire.
+SELECT message_no, due_at
+  FROM message
+ WHERE message_no IN {list:message_nos};
+
 -- name: lock_groups
 -- Nothing to lock: SQLite has one writer.
 
