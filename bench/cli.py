@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bench import inprocess, push, report, side_by_side, sqs, table
 from bench.embedded import open_penstock
+from bench.flows import measure as flows
 from bench.install import MissingError
 from bench.jobs import measure as jobs
 from bench.loads import BY_NAME
@@ -21,7 +22,7 @@ from bench.runner import Plan, Results, Runner
 from bench.scale import Scale, Size
 from bench.workspace import Workspace
 
-PARTS = ("peers", "sqs", "scale", "inprocess", "processes", "jobs", "push")
+PARTS = ("peers", "sqs", "scale", "inprocess", "processes", "jobs", "flows", "push")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,6 +57,8 @@ def measure(options: argparse.Namespace, workspace: Workspace) -> int:
 
     frameworks = measure_jobs(options, workspace) if "jobs" in options.part else None
 
+    graphs = measure_flows(options, workspace) if "flows" in options.part else None
+
     texts = [report.heading(plan, workspace.file_system, runner.results)]
     texts += tables(runner.results, plan, native=native, speakers=speakers)
     if isinstance(beside, str):
@@ -72,6 +75,8 @@ def measure(options: argparse.Namespace, workspace: Workspace) -> int:
         texts.append(report.processes_text(beside_others))
     if frameworks:
         texts.append(jobs.text(frameworks))
+    if graphs:
+        texts.append(flows.text(graphs))
     if pushed:
         texts.append(report.push_text(pushed))
     print("\n\n".join(texts))
@@ -138,6 +143,19 @@ def measure_processes(options: argparse.Namespace, workspace: Workspace) -> side
 
 def measure_jobs(options: argparse.Namespace, workspace: Workspace) -> dict[str, jobs.Measured]:
     return jobs.measure(
+        workspace,
+        say,
+        rounds=options.rounds,
+        share=0.1 if options.quick else 1.0,
+        may_install=not options.no_install,
+        only=lambda name: any(part in name for part in options.jobs.split(",")),
+    )
+
+
+def measure_flows(
+    options: argparse.Namespace, workspace: Workspace
+) -> dict[str, flows.MeasuredFlows]:
+    return flows.measure(
         workspace,
         say,
         rounds=options.rounds,

@@ -70,13 +70,13 @@ def _round(
     folder = workspace.fresh("jobs")
     try:
         url = framework.start(folder)
-        _produce(framework, url, folder, "prepare")
+        produce(framework, url, folder, "prepare")
         count = int(framework.jobs * share)
         result.rates.append(_drain(framework, url, folder, count))
         if with_pace:
             result.start = _paced(framework, url, folder, int(PACE * PACE_SECONDS * share))
     except (StartError, subprocess.CalledProcessError, AssertionError) as error:
-        result.trouble = _words(error)
+        result.trouble = words(error)
     finally:
         framework.stop()
         workspace.drop(folder)
@@ -85,10 +85,10 @@ def _round(
 def _drain(framework: Framework, url: str, folder: Path, count: int) -> float:
     """Jobs per second, from the first that ran to the last."""
     board = Board.make(folder / "board", count)
-    _produce(framework, url, folder, "fill", count)
-    worker = _worker(framework, url, folder)
+    produce(framework, url, folder, "fill", count)
+    worker = start_worker(framework, url, folder)
     try:
-        _wait(board, count, worker)
+        wait_for(board, count, worker)
     finally:
         worker.stop()
     ran = sorted(board.ran_at())
@@ -98,12 +98,12 @@ def _drain(framework: Framework, url: str, folder: Path, count: int) -> float:
 
 def _paced(framework: Framework, url: str, folder: Path, count: int) -> Latency:
     board = Board.make(folder / "board", WARM_UP + count)
-    worker = _worker(framework, url, folder)
+    worker = start_worker(framework, url, folder)
     try:
-        _produce(framework, url, folder, "pace", 0, WARM_UP, WARM_UP)
-        _wait(board, WARM_UP, worker)
-        _produce(framework, url, folder, "pace", WARM_UP, count, PACE)
-        _wait(board, WARM_UP + count, worker)
+        produce(framework, url, folder, "pace", 0, WARM_UP, WARM_UP)
+        wait_for(board, WARM_UP, worker)
+        produce(framework, url, folder, "pace", WARM_UP, count, PACE)
+        wait_for(board, WARM_UP + count, worker)
     finally:
         worker.stop()
     waits = board.waits()[WARM_UP:]
@@ -111,7 +111,7 @@ def _paced(framework: Framework, url: str, folder: Path, count: int) -> Latency:
     return summary(waits)
 
 
-def _wait(board: Board, count: int, worker: Server) -> None:
+def wait_for(board: Board, count: int, worker: Server) -> None:
     """Wait until all have run, or nothing happens any more."""
     begin = last = time.monotonic()
     seen = 0
@@ -124,12 +124,12 @@ def _wait(board: Board, count: int, worker: Server) -> None:
             return
 
 
-def _worker(framework: Framework, url: str, folder: Path) -> Server:
+def start_worker(framework: Framework, url: str, folder: Path) -> Server:
     command = [url if word == "$BENCH_URL" else word for word in framework.worker()]
     return Server(command, folder=folder, env=_env(url, folder))
 
 
-def _produce(framework: Framework, url: str, folder: Path, *words: object) -> None:
+def produce(framework: Framework, url: str, folder: Path, *words: object) -> None:
     command = [sys.executable, "-m", "bench.jobs.producer", framework.app, *map(str, words)]
     subprocess.run(
         command, check=True, capture_output=True, cwd=folder, env=os.environ | _env(url, folder)
@@ -146,7 +146,7 @@ def _env(url: str, folder: Path) -> dict[str, str]:
     }
 
 
-def _words(error: Exception) -> str:
+def words(error: Exception) -> str:
     if isinstance(error, subprocess.CalledProcessError):
         lines = error.stderr.decode(errors="replace").strip().splitlines()
         return lines[-1][:300] if lines else str(error)

@@ -25,12 +25,3 @@ def test_the_flows_of_the_page_run(tmp_path):
     assert "sums: 15" in shown
     assert "split: 4 done" in shown
     assert "batch: 3 done" in shown
-
-
-def test_the_canvas_of_the_page_about_moving_runs(tmp_path):
-    work = """
-app.run_worker(burst=True)
-print("total:", sums["total"].result("30s"), sums.status().state)
-app.close()
-"""
-    assert "total: 30 done" in run(read_blocks("docs/moving.md", "canvas") + work, tmp_path)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.docs.snippets import ROOT
-from tests.support.waiting import eventually
 
 _TEXT = (ROOT / "docs" / "moving.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"<!-- moving -->\n```python\n(.*?)```", _TEXT, re.DOTALL)
@@ -30,27 +27,6 @@ def test_each_example_runs(code: str, tmp_path: Path, monkeypatch: pytest.Monkey
     app = names["app"]
     assert (tmp_path / "jobs.db").exists()
     app.close()  # type: ignore[attr-defined]
-
-
-def test_the_example_of_a_result_prints_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It waits for a worker, which begins when the job is enqueued."""
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {}
-
-    def work() -> None:
-        eventually(lambda: "handle" in names)
-        names["app"].worker(queues=["default"], burst=True).run()
-
-    worker = threading.Thread(target=work)
-    worker.start()
-    [code] = re.findall(r"<!-- results -->\n```python\n(.*?)```", _TEXT, re.DOTALL)
-    exec(compile(EXAMPLES[0] + code, "moving.md", "exec"), names)
-    worker.join()
-
-    assert capsys.readouterr().out == "4\n"
-    names["app"].close()
 
 
 def test_all_examples_run_in_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

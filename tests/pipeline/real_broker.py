@@ -20,6 +20,8 @@ from penstock.services.workers import WorkerService
 from penstock.store.maintenance.clock_mark import set_back
 from tests.runtime.archiver.driver import ArchiverDriver
 from tests.services.driver import HASH, PATTERN, CircuitDriver
+from tests.store import flows
+from tests.store.flows import a_member
 
 ROUTE = "/shop/(.*)"
 UNICODE = "größe-✓-日本"
@@ -27,6 +29,7 @@ MEGABYTE = 1024 * 1024
 JUMP_DAYS = 400
 POOL = ("bulk", "urgent")
 RELEASE = "2.0"
+FLOW = "two-steps"
 
 
 class RealBroker:
@@ -77,6 +80,7 @@ class RealBroker:
         self._open_circuit(worker)
         self._lose(silent, worker)
         self._set_clock_back(worker)
+        self._run_flow(worker)
         self._sample()
 
     def _register(self, name: str) -> str:
@@ -132,6 +136,14 @@ class RealBroker:
         self._store.clock.advance(ms=right - mark)
         self._store.write(lambda s: set_back(s, mark=mark, now=right, since=right))
         self._store.complete(message)
+
+    def _run_flow(self, worker: str) -> None:
+        queue = self._queue("flows")
+        flows.create(
+            self._store, a_member(queue, "first"), a_member(queue, "second", ("first",)), name=FLOW
+        )
+        for _ in range(2):
+            self._work_off(queue, worker)
 
     def _work_off(self, queue: Queue, worker: str) -> None:
         messages = self._store.claim(queue, 100, claimed_by=worker)

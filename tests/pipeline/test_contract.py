@@ -58,7 +58,8 @@ def test_every_change_that_breaks_a_reader_is_found():
     def with_columns(*columns: ContractColumn) -> Contract:
         return replace(now, lake=(replace(history, columns=columns), *others))
 
-    added = replace(first, name="added", is_nullable=True, since=2)
+    later = history.version + 1
+    added = replace(first, name="added", is_nullable=True, since=later)
     assert broken(now, with_columns(first, *rest, added)) == []
     assert broken(now, replace(now, lake=tuple(others))) == ["history is missing"]
     for changed in (

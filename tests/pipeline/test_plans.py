@@ -32,6 +32,7 @@ SCANNED = {
     "slo_offenders": {"lifecycle"},
     "slo_budget": {"slo"},
     "known_workers": {"facts"},
+    "flow_facts": {"history", "attempts", "facts"},
     "poison_messages": {"history", "attempts"},
     "poison_kinds": {"history"},
     "poison_releases": {"history", "known_workers"},

@@ -15,6 +15,7 @@ from penstock.pipeline.report.contents import report
 from penstock.pipeline.runner import DaySpan
 from tests.pipeline.lake_driver import FEW_CANDIDATES, LakeDriver
 from tests.pipeline.real_broker import (
+    FLOW,
     JUMP_DAYS,
     MEGABYTE,
     RELEASE,
@@ -130,6 +131,8 @@ def _check_workers_and_routes(found: dict[str, Rows], broker: RealBroker) -> Non
     assert (silent["name"], silent["lost"], silent["expired"]) == ("worker-2", 1, 1)
     [cost] = of_day["outage_cost"]
     assert (cost["route"], cost["queue"], cost["late"]) == (PATTERN, "payments", 2)
+    [flow] = of_day["flow_facts"]
+    assert (flow["name"], flow["critical_path"]) == (FLOW, "first > second")
     [wrong] = of_day["quarantine"]
     assert (wrong["table"], wrong["problems"]) == ("history", "negative_service")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -57,3 +58,43 @@ def test_a_redriven_message_is_ready_with_its_attempts_since():
     assert (found["state"], found["attempts"], found["failures"]) == ("ready", 1, 1)
     assert (found["last_error"], found["lease_no"], found["reason"]) == ("again", 5, None)
     assert found["content_history_no"] == 1_500
+
+
+def steps(*given: dict[str, Any]) -> str:
+    return json.dumps([{"kind": "step"} | one for one in given])
+
+
+def test_steps_are_those_that_were_recorded_by_then():
+    base = {"sent_at": 5, "due_at": 2_000, "taken_at": 800, "state": "waiting", "lease_no": 1}
+    before = steps({"name": "a", "at": 700})
+    after = steps({"name": "a", "at": 700}, {"name": "b", "at": T}, {"name": "c", "at": T + 1})
+
+    both = restored(base=base | {"recorded_steps": before}, later=base | {"recorded_steps": after})
+    first = restored(base=base | {"recorded_steps": before}, later=base)
+    none = restored(base=base)
+
+    assert both is not None
+    assert first is not None
+    assert none is not None
+    assert [step["name"] for step in json.loads(both["recorded_steps"])] == ["a", "b"]
+    assert [step["name"] for step in json.loads(first["recorded_steps"])] == ["a"]
+    assert none["recorded_steps"] is None
+
+
+def test_a_wait_whose_signal_arrived_later_continues():
+    base = {"sent_at": 5, "due_at": 2_000, "taken_at": 800, "state": "waiting", "lease_no": 1}
+    waits = {"name": "go", "kind": "wait", "at": 700, "signal": "go"}
+    ended = {"name": "go", "kind": "wait", "at": T + 5}
+
+    found = restored(
+        base=base | {"recorded_steps": steps(waits)}, later=base | {"recorded_steps": steps(ended)}
+    )
+    over = restored(
+        base=base | {"recorded_steps": steps(waits)},
+        later=base | {"recorded_steps": steps(ended | {"at": T})},
+    )
+
+    assert found is not None
+    assert over is not None
+    assert [step.get("signal") for step in json.loads(found["recorded_steps"])] == ["go"]
+    assert [step.get("signal") for step in json.loads(over["recorded_steps"])] == [None]

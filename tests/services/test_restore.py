@@ -12,12 +12,20 @@ from penstock.domain.lake import layout as lake
 from penstock.domain.lake.layout import Range
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import State
+from penstock.domain.message.step import Signal
 from penstock.services.lake import Restored, RestoreService
 from tests.factories import an_id, some_settings
 from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver
 
 NAMES = [column.name for column in lake.SNAPSHOTS.columns]
+
+
+STEPS = (
+    '[{"name":"charge","kind":"step","at":5,"outcome":{"cents":1},"lease_no":1,"took_ms":7},'
+    '{"name":"sleep","kind":"sleep","at":9,"outcome":{"sleep_ms":3},"lease_no":2,"took_ms":3},'
+    '{"name":"signal go","kind":"wait","at":11,"lease_no":4,"signal":"go","until_at":90}]'
+)
 
 
 @pytest.fixture
@@ -62,7 +70,7 @@ def test_a_message_is_as_it_was(store_driver, restoring):
         expires_at=store_driver.now + 9_000, max_attempts=7, attempts=2, failures=1, crashes=1,
         lease_no=4, first_leased_at=store_driver.now - 5, last_error="broken", timeout_ms=100,
         retries_timeouts=True, route="r", attributes='{"x":"y"}', trace="t", dedup_key="k",
-        dedup_until="ended",
+        dedup_until="ended", recorded_steps=STEPS,
     )  # fmt: skip
 
     assert put(restoring, row) == Restored(restored=1)
@@ -140,3 +148,40 @@ def test_groups_keep_their_order(store_driver, restoring):
         seen.append(held.id)
         store_driver.complete(held)
     assert seen == [row["id"] for row in rows]
+
+
+def test_a_restored_message_that_waits_for_a_signal_is_woken_by_it(store_driver, restoring):
+    mail = store_driver.queue("mail")
+    waits = a_row(
+        store_driver, state="waiting", due_at=store_driver.now + 5_000, lease_no=4,
+        recorded_steps=STEPS,
+    )  # fmt: skip
+    put(restoring, waits)
+    assert store_driver.claim(mail) == []
+
+    store_driver.write(lambda s: s.signals.send(Signal("go", "1", store_driver.now, 10**15)))
+
+    [held] = store_driver.claim(mail)
+    assert held.id == waits["id"]
+
+
+def test_a_message_that_waits_for_a_signal_of_this_store_is_due(store_driver, restoring):
+    mail = store_driver.queue("mail")
+    store_driver.write(lambda s: s.signals.send(Signal("go", "1", store_driver.now, 10**15)))
+
+    row = a_row(store_driver, state="waiting", due_at=store_driver.now + 5_000, lease_no=4)
+    put(restoring, row | {"recorded_steps": STEPS})
+
+    [held] = store_driver.claim(mail)
+    assert held.id == row["id"]
+
+
+def test_a_member_of_a_flow_is_restored_as_a_message_of_its_own(store_driver, restoring):
+    mail = store_driver.queue("mail")
+
+    done = put(restoring, a_row(store_driver, flow_no=7, flow_id="f", member_name="a"))
+
+    assert (done.restored, done.of_flows) == (1, 1)
+    [back] = snapshot(store_driver)
+    assert (back["flow_no"], back["flow_id"], back["member_name"]) == (None, None, None)
+    store_driver.complete(store_driver.claim(mail)[0])

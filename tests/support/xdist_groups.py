@@ -15,6 +15,7 @@ GROUPS = {
     "tests/architecture/": "each file of the package is parsed once",
     "tests/console/": "one browser, and a server on each store",
     "tests/edge/sqs/celery/": "servers and workers are started once",
+    "tests/docs/test_moving_from_celery": "one worker of each system",
     "tests/faults/": "they measure how fast a killed broker is back, on a small machine",
     "tests/pipeline/test_r": "a second Spark session, because one process would be the last to end",
     "tests/pipeline/test_s": "a second Spark session, because one process would be the last to end",

@@ -42,7 +42,9 @@ class StepOperations:
     def record(self, call: Call[RecordStep, None]) -> Steps[steps.RecordedStep]:
         lease = yield from self._allowed_lease(call)
         outcome = text_of(call.body.outcome)
-        step, is_new = yield from self._steps.record(lease, call.body.name, outcome)
+        step, is_new = yield from self._steps.record(
+            lease, call.body.name, outcome, took_ms=call.body.took_ms
+        )
         return steps.RecordedStep(**_fields(call, step), is_new=is_new)
 
     def of_lease(self, call: Call[None, PageQuery]) -> Steps[steps.Steps]:

@@ -22,6 +22,7 @@ MODULES = {
     "slo": "penstock.pipeline.jobs.slo",
     "slo_budget": "penstock.pipeline.jobs.slo_budget",
     "known_workers": "penstock.pipeline.jobs.known_workers",
+    "flow_facts": "penstock.pipeline.jobs.flow_facts",
     "poison": "penstock.pipeline.jobs.poison",
     "capacity": "penstock.pipeline.jobs.capacity",
     "outage_cost": "penstock.pipeline.jobs.outage_cost",

@@ -18,6 +18,7 @@ from penstock.domain.lake.tables import (
     TableVersion,
 )
 from penstock.domain.message.lifecycle import Message
+from penstock.domain.message.step import ArchivedStep
 
 LakeRow = tuple[Any, ...]  # in the order of the table's columns
 
@@ -100,6 +101,10 @@ class RestoreStore(Protocol):
 
     def set_attempts(self, messages: Sequence[Message]) -> None:
         """Set the attempts and errors of messages that were sent in this transaction."""
+        ...
+
+    def add_steps(self, steps: Sequence[tuple[str, ArchivedStep]]) -> None:
+        """Durable steps by the ids of messages that were sent in this transaction, in order."""
         ...
 
 

@@ -6,12 +6,12 @@ from typing import Protocol
 
 from penstock.domain.message.lease import Lease
 from penstock.domain.message.lifecycle import Message
-from penstock.domain.message.step import RecordedStep, Signal, Wait
+from penstock.domain.message.step import RecordedStep, Signal, StepTimes, Wait
 
 
 class StepStore(Protocol):
     def record(
-        self, lease: Lease, name: str, outcome: str, *, now: int
+        self, lease: Lease, name: str, outcome: str, times: StepTimes, *, now: int
     ) -> tuple[RecordedStep, bool]:
         """Record a step, or return the one of this name, and whether it is new.
 

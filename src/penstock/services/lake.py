@@ -29,6 +29,7 @@ from penstock.domain.limits import DAY
 from penstock.domain.message import lifecycle
 from penstock.domain.message.draft import NewMessage
 from penstock.domain.message.lifecycle import Content, Message, State
+from penstock.domain.message.step import ArchivedStep, archived_steps
 from penstock.domain.optional_parts import not_installed
 from penstock.domain.queue.queue import Queue, QueueSettings, check_settings
 from penstock.ports.archive import TableReader
@@ -49,6 +50,7 @@ _KEPT = {column.name for column in SNAPSHOTS.columns}.intersection(Message.__str
     "leased_by",
     "dead_from",
     "reason",
+    "flow_no",
 }
 
 
@@ -56,6 +58,7 @@ class Restored(msgspec.Struct, frozen=True):
     restored: int = 0
     known: int = 0  # existed already
     without_body: int = 0  # the lake does not have their bodies
+    of_flows: int | msgspec.UnsetType = msgspec.UNSET  # restored as messages of their own
     refused: tuple[tuple[str, str], ...] = ()  # ids, and why
 
     def __add__(self, other: Restored) -> Restored:
@@ -63,6 +66,7 @@ class Restored(msgspec.Struct, frozen=True):
             self.restored + other.restored,
             self.known + other.known,
             self.without_body + other.without_body,
+            ((self.of_flows or 0) + (other.of_flows or 0)) or msgspec.UNSET,
             self.refused + other.refused,
         )
 
@@ -112,7 +116,7 @@ def _put(
     # A message that was restored before may be in the lake under two numbers.
     once = {row["id"]: row for row in rows if row["id"] not in known}
     fresh = list(once.values())
-    whole = [row for row in fresh if row["body"] is not None]
+    whole = [_woken(session, row, now=now) for row in fresh if row["body"] is not None]
     new = [_new(row, _queue(session, row["queue"], now=now), now=now) for row in whole]
     answers = session.send(new) if new else []
     refused = [
@@ -126,6 +130,9 @@ def _put(
         if isinstance(answer, Sent) and not answer.is_duplicate
     ]
     session.restoring.set_attempts([message for _, message in sent])
+    session.restoring.add_steps(
+        [(message.id, step) for row, message in sent for step in _steps(row)]
+    )
     for row, message in sent:
         if row["state"] == State.DEAD:
             _bury(session, message.id, row["reason"], now=now)
@@ -133,8 +140,21 @@ def _put(
         restored=len(sent),
         known=len(rows) - len(fresh) + len(whole) - len(sent) - len(refused),
         without_body=len(fresh) - len(whole),
+        of_flows=sum(row.get("flow_no") is not None for row, _ in sent) or msgspec.UNSET,
         refused=tuple(refused),
     )
+
+
+def _woken(session: Session, row: LakeMessage, *, now: int) -> LakeMessage:
+    """Due, if this store keeps a signal that the message waits for."""
+    signals = [step.signal for step in _steps(row) if step.signal is not None]
+    is_woken = any(session.signals.find(signal, now=now) for signal in signals)
+    return {**row, "due_at": min(row["due_at"], now)} if is_woken else row
+
+
+def _steps(row: LakeMessage) -> list[ArchivedStep]:
+    text = row.get("recorded_steps")
+    return archived_steps.decode(text) if text else []
 
 
 def _new(row: LakeMessage, queue: Queue, *, now: int) -> NewMessage:

@@ -9,7 +9,14 @@ from penstock.domain.limits import Limits
 from penstock.domain.message import step as steps
 from penstock.domain.message.draft import check_delay
 from penstock.domain.message.lease import Lease, held_by
-from penstock.domain.message.step import SIGNAL_KEPT_MS, RecordedStep, Signal, Wait
+from penstock.domain.message.step import (
+    SIGNAL_KEPT_MS,
+    RecordedStep,
+    Signal,
+    StepKind,
+    StepTimes,
+    Wait,
+)
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Work, read, write
@@ -35,7 +42,15 @@ class StepService:
         self._clock = clock
         self._limits = limits
 
-    def record(self, lease: Lease, name: str, outcome: str) -> Work[tuple[RecordedStep, bool]]:
+    def record(
+        self,
+        lease: Lease,
+        name: str,
+        outcome: str,
+        *,
+        took_ms: int | None = None,
+        kind: StepKind = StepKind.STEP,
+    ) -> Work[tuple[RecordedStep, bool]]:
         """Record a step under a lease; a name that is recorded already keeps its first outcome.
 
         Raises InvalidRequest or TooLarge.  The work raises LeaseLost, and TooLarge for one step
@@ -43,8 +58,11 @@ class StepService:
         """
         steps.check_step_name(name, self._limits)
         steps.check_outcome(outcome, self._limits)
+        if took_ms is not None:
+            check_delay("took_ms", took_ms)
         now = self._clock.now()
-        return write(self._store, lambda s: s.steps.record(lease, name, outcome, now=now))
+        times = StepTimes(kind, lease.lease_no, took_ms)
+        return write(self._store, lambda s: s.steps.record(lease, name, outcome, times, now=now))
 
     def of_lease(self, lease: Lease, *, after_no: int, limit: int) -> Work[StepPage]:
         """The steps of a claimed message; the work raises LeaseLost."""
@@ -89,7 +107,8 @@ class StepService:
 
         Raises InvalidRequest; the work raises LeaseLost.
         """
-        recording = self.record(lease, step, steps.slept(check_delay("timeout_ms", ms)))
+        outcome = steps.slept(check_delay("timeout_ms", ms))
+        recording = self.record(lease, step, outcome, took_ms=ms, kind=StepKind.SLEEP)
         return recording.map(lambda done: (done[0], self._left_ms(done[0])))
 
     def _left_ms(self, sleep: RecordedStep) -> int:

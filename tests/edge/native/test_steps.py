@@ -98,7 +98,9 @@ def test_bad_steps_are_refused(api: Api, lease: dict[str, Any]) -> None:
     for body in ({"name": "", "outcome": 1}, {"name": "x" * 289, "outcome": 1}, {"name": "a"}):
         assert_refused(api.call("POST", path, body), 400, "invalid_request")
     large = {"name": "a", "outcome": "x" * 256 * 1024}
-    assert "max_step_bytes (262144)" in assert_refused(api.call("POST", path, large), 413, "too_large")
+    assert "max_step_bytes (262144)" in assert_refused(
+        api.call("POST", path, large), 413, "too_large"
+    )
 
 
 def test_a_sleep_lasts_over_several_attempts(

@@ -10,7 +10,7 @@ from penstock.domain.message import step as steps
 from penstock.domain.message import transfer
 from penstock.domain.message.lease import Lease, Verb
 from penstock.domain.message.lifecycle import Message
-from penstock.domain.message.step import RecordedStep
+from penstock.domain.message.step import RecordedStep, StepTimes
 from penstock.domain.queue.queue import Queue
 from tests.store.driver import StoreDriver
 
@@ -33,7 +33,7 @@ def record(
     driver: StoreDriver, held: Message, name: str = "charge", outcome: str = "1"
 ) -> tuple[RecordedStep, bool]:
     lease = Lease.of(held)
-    return driver.write(lambda s: s.steps.record(lease, name, outcome, now=driver.now))
+    return driver.write(lambda s: s.steps.record(lease, name, outcome, StepTimes(), now=driver.now))
 
 
 def names(driver: StoreDriver, held: Message) -> list[str]:
@@ -107,7 +107,7 @@ def test_a_lease_from_before_a_power_cut_records_nothing(
     before = Lease(held.message_no, held.lease_no, held.queue_no, (held.leased_at or 0) - 1)
 
     with pytest.raises(LeaseLost):
-        driver.write(lambda s: s.steps.record(before, "charge", "1", now=driver.now))
+        driver.write(lambda s: s.steps.record(before, "charge", "1", StepTimes(), now=driver.now))
 
 
 def test_a_later_attempt_finds_the_steps_of_earlier_ones(

@@ -19,7 +19,7 @@ from penstock.domain.message import lease as leases
 from penstock.domain.message.lease import Lease, LeaseAct, Verb
 from penstock.domain.message.lifecycle import State
 from penstock.domain.message.move_task import MoveState
-from penstock.domain.message.step import Signal
+from penstock.domain.message.step import Signal, StepTimes
 from penstock.domain.queue.queue import DedupUntil
 from penstock.domain.worker import NewWorker
 from penstock.outbound.dice import SystemDice
@@ -93,7 +93,9 @@ def _suspend_one(driver: StoreDriver) -> None:
     driver.send(durable)
     [held] = driver.claim(durable)
     lease, now = Lease.of(held), driver.now
-    driver.write(lambda s: s.steps.record(lease, ODD, f'"{ODD.encode().hex()}"', now=now))
+    driver.write(
+        lambda s: s.steps.record(lease, ODD, f'"{ODD.encode().hex()}"', StepTimes(), now=now)
+    )
     driver.write(lambda s: s.signals.wait(lease, "go", "wait", until_at=now + DAY, now=now))
     driver.act(Verb.SNOOZE, held, delay_ms=DAY, signal="go")
     driver.write(lambda s: s.signals.send(Signal(ODD, "1", now, now + DAY)))

@@ -27,6 +27,9 @@ Outcome = Annotated[Json, about("Any JSON value.")]
 class RecordStep(RequestRecord):
     name: StepName
     outcome: Annotated[JsonIn, about("Any JSON value: what later attempts get.")]
+    took_ms: Annotated[
+        DurationMs | None, about("How long it took, for the lake. Null: not measured.")
+    ] = None
 
 
 class Step(AnswerRecord, frozen=True):

@@ -108,10 +108,11 @@ class DurableSteps:
         await run_async(self._channel, self._load())
         text = self._recorded.outcomes.get(key)
         if text is None:
+            begun_at = self._now()
             result = function(*args, **kwargs)
             if inspect.isawaitable(result):
                 result = await result
-            wanted = _record(key, outcome.write(result))
+            wanted = self._record(key, outcome.write(result), begun_at)
             try:
                 recorded = await self._channel.request_async(
                     steps.RECORD, wanted, tx=self._tx, receipt=self._job.receipt
@@ -131,7 +132,9 @@ class DurableSteps:
         run(self._channel, self._load())
         text = self._recorded.outcomes.get(key)
         if text is None:
-            wanted = _record(key, outcome.write(function(*args, **kwargs)))
+            begun_at = self._now()
+            result = function(*args, **kwargs)
+            wanted = self._record(key, outcome.write(result), begun_at)
             try:
                 recorded = self._channel.request(
                     steps.RECORD, wanted, tx=self._tx, receipt=self._job.receipt
@@ -167,6 +170,13 @@ class DurableSteps:
     ) -> Any:
         return run(self._channel, self._wait(name, timeout, type))
 
+    def _now(self) -> int:
+        return self._backend().clock.now()
+
+    def _record(self, key: str, outcome: bytes, begun_at: int) -> RecordStep:
+        """The clock may have been set back meanwhile."""
+        return RecordStep(key, msgspec.Raw(outcome), max(0, self._now() - begun_at))
+
     @property
     def _channel(self) -> Channel:
         return self._backend().channel
@@ -188,7 +198,7 @@ class DurableSteps:
         ms, key = as_ms("duration", duration), self._recorded.key(name)
         yield from self._load()
         end = self._recorded.ends.get(key)
-        if end is not None and end <= self._backend().clock.now():
+        if end is not None and end <= self._now():
             return
         wait = yield from self._begin(BeginWait(step=key, timeout_ms=ms))
         if wait.delay_ms:
@@ -222,10 +232,6 @@ class _Ended(msgspec.Struct):
 
 
 _ended = msgspec.json.Decoder(_Ended)
-
-
-def _record(key: str, outcome: bytes) -> RecordStep:
-    return RecordStep(key, msgspec.Raw(outcome))
 
 
 def _too_large(name: str, error: TooLarge) -> Bury:

@@ -11,6 +11,8 @@ from msgspec.structs import replace
 from penstock.domain.errors import WrongState
 from penstock.domain.flow.member import MemberDecision, MemberRole, MemberState
 
+FLOW_ENDED = "flow_ended"  # a kind of fact, about the flow's id
+
 
 class FlowOutcome(StrEnum):
     DONE = "done"
@@ -48,6 +50,20 @@ _COUNTS = {
     MemberState.CANCELLED: "failed",
     MemberState.SKIPPED: "skipped",
 }
+
+
+def ending_of(flow: Flow) -> dict[str, object]:
+    """The data of the fact FLOW_ENDED: members that were never sent are in no history."""
+    return {
+        "flow_no": flow.flow_no,
+        "name": flow.name,
+        "outcome": flow.outcome,
+        "created_at": flow.created_at,
+        "total": flow.total,
+        "done": flow.done,
+        "failed": flow.failed,
+        "skipped": flow.skipped,
+    }
 
 
 def added(flow: Flow, count: int) -> Flow:

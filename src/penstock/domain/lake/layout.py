@@ -82,6 +82,11 @@ _LABELS = (
     _int("priority", "smaller goes first"),
 )
 _ROUTE = _text_or_null("route", "the route that its sender set", repeats=True)
+_FLOW = (
+    _long_or_null("flow_no", "number of the flow that it is a member of; null: none", since=2),
+    _text_or_null("flow_id", "id of that flow", repeats=True, since=2),
+    _text_or_null("member_name", "its name in the flow", repeats=True, since=2),
+)
 _CONTENT = (
     _text_or_null("body", "JSON text; null: no longer kept"),
     _text_or_null("attributes", "strings stored with the body, as a JSON object"),
@@ -116,6 +121,25 @@ HISTORY = LakeTable(
         _long("size", "bytes of the body"),
         _ROUTE,
         _text_or_null("held_key", "its dedup key, if it was taken until the message ended"),
+        _long_or_null("result_size", "bytes of its result; null: it has none", since=2),
+        *_FLOW,
+        _text_or_null("flow_name", "name of the flow", repeats=True, since=2),
+        _text_or_null(
+            "flow_role", "member, on_success, on_failure or on_finish", repeats=True, since=2
+        ),
+        _text_or_null(
+            "flow_parents", "numbers of the members that it waited for, with commas", since=2
+        ),
+        _int_or_null("step_count", "durable steps that it recorded; null: none", since=2),
+        _long_or_null("step_ms", "how long they took together", since=2),
+        _long_or_null(
+            "suspended_ms", "how long it slept, or waited for signals, without a lease", since=2
+        ),
+        _text_or_null(
+            "steps",
+            "JSON list of objects: `name`, `kind` (step, sleep, wait), `at`, `lease_no`, `took_ms`",
+            since=2,
+        ),
     ),
 )
 
@@ -130,6 +154,7 @@ BODIES = LakeTable(
         _ID,
         _long("finished_at", "when it ended"),
         *_CONTENT,
+        _text_or_null("result", "its result, JSON text; null: it has none", since=2),
     ),
 )
 
@@ -150,6 +175,11 @@ ATTEMPTS = LakeTable(
         _long("ended_at", "when the lease ended"),
         _text_or_null("leased_by", "the lease holder", repeats=True),
         _text_or_null("error", "its error", repeats=True),
+        _long_or_null("flow_no", "number of the flow of the message; null: none", since=2),
+        _int_or_null("step_count", "steps that were recorded in it; null: none", since=2),
+        _text_or_null(
+            "suspended_by", "sleep or wait: the handler began one in it", repeats=True, since=2
+        ),
     ),
 )
 
@@ -234,6 +264,13 @@ SNAPSHOTS = LakeTable(
         _ROUTE,
         _long("size", "bytes of the body"),
         *_CONTENT,
+        *_FLOW,
+        _text_or_null(
+            "recorded_steps",
+            "its durable steps, a JSON list of objects: `name`, `kind`, `outcome`, `at`, "
+            "`lease_no`, `took_ms`",
+            since=2,
+        ),
     ),
 )
 

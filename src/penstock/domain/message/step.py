@@ -12,6 +12,8 @@ makes only messages of armed waits due, because any other one has been claimed s
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 import msgspec
 
 from penstock.domain.errors import InvalidRequest, TooLarge
@@ -33,6 +35,20 @@ class _Sleep(msgspec.Struct):
 _sleep = msgspec.json.Decoder(_Sleep)
 
 
+class StepKind(StrEnum):
+    STEP = "step"
+    SLEEP = "sleep"
+    WAIT = "wait"  # for a signal
+
+
+class StepTimes(msgspec.Struct, frozen=True):
+    """For history: where the time of a message went."""
+
+    kind: StepKind = StepKind.STEP
+    lease_no: int | None = None  # of the attempt that ran the step, or began the sleep or the wait
+    took_ms: int | None = None  # None: its lease holder did not measure it
+
+
 class RecordedStep(msgspec.Struct, frozen=True):
     """A recorded part of a job."""
 
@@ -40,6 +56,40 @@ class RecordedStep(msgspec.Struct, frozen=True):
     name: str
     outcome: str  # JSON text
     at: int
+
+
+class ArchivedStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A step in a snapshot of the lake, or a wait that has not ended and has no outcome yet."""
+
+    name: str
+    kind: StepKind
+    at: int
+    outcome: msgspec.Raw = msgspec.Raw(b"null")
+    lease_no: int | None = None
+    took_ms: int | None = None
+    signal: str | None = None  # of a wait that has not ended
+    until_at: int | None = None
+
+    @property
+    def is_recorded(self) -> bool:
+        return self.signal is None
+
+
+archived_steps = msgspec.json.Decoder(list[ArchivedStep])
+
+
+def steps_at(earlier: str | None, later: str | None, *, at: int) -> str | None:
+    """The steps of a message at an instant, from snapshots before and after it; None: it had none.
+
+    The later one has all steps that were recorded between them; a wait that ended after the instant
+    is only in the earlier one as it was.
+    """
+    before = archived_steps.decode(earlier) if earlier else []
+    after = archived_steps.decode(later) if later else []
+    known = {s.name: s for s in (*before, *after) if s.is_recorded and s.at <= at}
+    waits = [s for s in (before if earlier else after) if not s.is_recorded and s.at <= at]
+    found = [*known.values(), *(wait for wait in waits if wait.name not in known)]
+    return msgspec.json.encode(found).decode() if found else None
 
 
 class Signal(msgspec.Struct, frozen=True):
@@ -108,6 +158,12 @@ def outcome_of(wait: Wait, signal: Signal | None, *, now: int) -> str | None:
 
 def arrived(body: str) -> str:
     return f'{{"body":{body}}}'
+
+
+def times_of(wait: Wait, outcome: str, *, now: int) -> StepTimes:
+    """A wait whose timeout is noticed late was over when it timed out."""
+    ended_at = now if outcome != TIMED_OUT or wait.until_at is None else wait.until_at
+    return StepTimes(StepKind.WAIT, wait.lease_no, max(0, ended_at - wait.at))
 
 
 def wait_ms(wait: Wait, *, now: int) -> int:

@@ -19,7 +19,7 @@ Row = dict[str, object]
 
 
 def facts(midnight: int, *, is_first: bool, is_outage: bool) -> list[Row]:
-    """The facts of a day in order of time, without numbers."""
+    """The facts of a day in order of time, without numbers and without those of flows."""
     found = [*_scaling(midnight)]
     if is_first:
         found += [_worker(workers.REGISTERED, n, midnight + n * SECOND) for n in range(24)]

@@ -19,6 +19,7 @@ from penstock.pipeline.demo import scenario
 from penstock.pipeline.demo.backlog import Counters
 from penstock.pipeline.demo.columns import Attempts, history
 from penstock.pipeline.demo.facts import facts
+from penstock.pipeline.demo.flows import DemoFlows
 from penstock.pipeline.schemas import schema_of
 
 Progress = Callable[[int, int], None]
@@ -50,25 +51,26 @@ def make(
         first_no += count
         counters.add(past)
         carried_attempts.append(Attempts(past))
-        carried = [_write_history(writer, scenario.join([*carried, past]), midnight)]
+        today, later = _split(scenario.join([*carried, past]), midnight)
+        carried = [later]
+        flows = DemoFlows(today)
+        writer.write(lake.HISTORY, midnight, history(today, first_no=1) | flows.columns())
         carried_attempts = [_write_attempts(writer, each, midnight) for each in carried_attempts]
-        writer.write_rows(
-            lake.FACTS, midnight, facts(midnight, is_first=day == 0, is_outage=is_outage)
-        )
+        others = facts(midnight, is_first=day == 0, is_outage=is_outage)
+        in_order = sorted([*others, *flows.facts()], key=lambda row: str(row["at"]))
+        writer.write_rows(lake.FACTS, midnight, in_order)
         writer.write(lake.BACKLOG, midnight, counters.samples(day))
         progress(day + 1, days)
     return writer.rows
 
 
-def _write_history(
-    writer: _Writer, past: scenario.DemoMessages, midnight: int
-) -> scenario.DemoMessages:
-    """Returns the messages that end on a later day."""
+def _split(
+    past: scenario.DemoMessages, midnight: int
+) -> tuple[scenario.DemoMessages, scenario.DemoMessages]:
+    """The messages that end on this day, in order, and those that end later."""
     is_today = past.finished_at < midnight + DAY
     today = past.take(is_today)
-    in_order = today.take(np.argsort(today.finished_at, kind="stable"))
-    writer.write(lake.HISTORY, midnight, history(in_order, first_no=1))
-    return past.take(~is_today)
+    return today.take(np.argsort(today.finished_at, kind="stable")), past.take(~is_today)
 
 
 def _write_attempts(writer: _Writer, attempts: Attempts, midnight: int) -> Attempts:

@@ -25,6 +25,7 @@ import msgspec
 
 from penstock.domain.lake import layout as lake
 from penstock.domain.lake.layout import LakeColumn, Type
+from penstock.domain.message.step import steps_at
 
 Row = Mapping[str, Any]
 
@@ -191,6 +192,11 @@ def restore_message(
         "content_dt": None if is_kept else ending["dt"],
         "content_history_no": None if is_kept else ending["history_no"],
     }
+    earlier, later = (
+        None if row is None else row.get("recorded_steps")
+        for row in (evidence.base, evidence.later)
+    )
+    values["recorded_steps"] = steps_at(earlier, later, at=at)
     # A dead message has the counts it died with.
     for name in ("attempts", "failures", "crashes"):
         died_with = _first(last.get(name), snap.get(name))

@@ -187,6 +187,7 @@ def _places(table: LakeTable) -> dict[str, int]:
 
 
 _H = _places(lake.HISTORY)
+_B = _places(lake.BODIES)
 _ENDED = _H["finished_at"]
 _SENT_AT = _places(lake.SNAPSHOTS)["sent_at"]
 _CONTENT = ("body", "attributes", "trace")
@@ -195,7 +196,7 @@ _CONTENT = ("body", "attributes", "trace")
 def _as_it_was(ending: LakeRow, body: LakeRow, taken_at: int) -> LakeRow:
     """A message as it was at `taken_at`, reconstructed from its later ending."""
     values = {name: ending[place] for name, place in _H.items()}
-    values |= dict(zip(_CONTENT, body[-3:], strict=True))
+    values |= {name: body[_B[name]] for name in _CONTENT}
     leased_at = values["leased_at"]
     was_leased = leased_at is not None and leased_at <= taken_at
     values |= {

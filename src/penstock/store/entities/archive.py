@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
 import msgspec
 
-from penstock.domain.lake.layout import BODIES, HISTORY, SNAPSHOTS, Range, Type
+from penstock.domain.lake.layout import ATTEMPTS, BODIES, HISTORY, SNAPSHOTS, Range, Type
 from penstock.domain.lake.progress import ALL_DAYS, ArchiveSource, Mark, Place
+from penstock.domain.limits import DAY
 from penstock.domain.message.lifecycle import Message
 from penstock.domain.message.selection import count_fitting
+from penstock.domain.message.step import ArchivedStep
 from penstock.ports.archive import ArchivePosition, LakePage, LakeRow, Snapshot
 from penstock.store.database import QueryResult, Row
+from penstock.store.entities.archived_steps import (
+    recorded_steps,
+    sizes_of_steps,
+    steps_of_attempts,
+    steps_of_endings,
+)
 from penstock.store.entities.entity import SqlEntity, params_of, reader
 from penstock.store.verbs.transaction_state import json_list
 
@@ -25,6 +34,10 @@ _MESSAGE_NO = [c.name for c in HISTORY.columns].index("message_no")
 _ID = [c.name for c in HISTORY.columns].index("id")
 _FINISHED_AT = [c.name for c in HISTORY.columns].index("finished_at")
 _SIZE = [c.name for c in HISTORY.columns].index("size")
+_RESULT_SIZE = [c.name for c in HISTORY.columns].index("result_size")
+_LEASE_NO = [c.name for c in ATTEMPTS.columns].index("lease_no")
+_SNAPSHOT_SIZE = [c.name for c in SNAPSHOTS.columns].index("size")
+_BODY_DAY = _SNAPSHOT_SIZE + 1  # in place of the content
 _BOOLEANS = [at for at, column in enumerate(SNAPSHOTS.columns) if column.type is Type.BOOL]
 _PAST = ("id", "attempts", "failures", "crashes", "lease_no", "first_leased_at", "last_error")
 
@@ -68,23 +81,43 @@ class SqlArchive(SqlEntity):
     ) -> LakePage:
         params = _range(rows, limit)
         found = self._db.rows(f"archive.{source}", params, day=day)
+        if source is ArchiveSource.ATTEMPTS:
+            steps = steps_of_attempts(self._db, ((row[1], row[_LEASE_NO]) for row in found))
+            return LakePage([(*row, *of_row) for row, of_row in zip(found, steps, strict=True)])
         if source is not ArchiveSource.HISTORY:
             return LakePage(found)
         if with_bodies:
-            found = found[: count_fitting((row[_SIZE] for row in found), MAX_PAGE_BYTES)]
-        endings = [row[:-1] for row in found]
-        if not with_bodies:
+            sizes = (row[_SIZE] + (row[_RESULT_SIZE] or 0) for row in found)
+            found = found[: count_fitting(sizes, MAX_PAGE_BYTES)]
+        steps = steps_of_endings(self._db, ((row[_MESSAGE_NO], row[_FINISHED_AT]) for row in found))
+        endings = [(*row[:-1], *of_row) for row, of_row in zip(found, steps, strict=True)]
+        if not with_bodies or not found:
             return LakePage(endings)
         contents = self._contents([(row[_MESSAGE_NO], row[-1]) for row in found])
-        return LakePage(endings, list(map(_body, endings, contents)))
+        results = self._results(day, Range(rows.from_no, found[-1][0]))
+        return LakePage(
+            endings,
+            [
+                _body(ending, (*content, results.get(ending[0])))
+                for ending, content in zip(endings, contents, strict=True)
+            ],
+        )
 
     def live_page(self, rows: Range, *, limit: int, taken_at: int) -> list[LakeRow]:
         params = _range(rows, limit) | {"taken_at": taken_at}
         found = self._db.rows("archive.messages", params)
-        found = found[: count_fitting((row[-2] for row in found), MAX_PAGE_BYTES)]
-        contents = self._contents([(row[0], row[-1]) for row in found])
+        of_steps = sizes_of_steps(self._db, (row[0] for row in found))
+        sizes = (row[_SNAPSHOT_SIZE] + of_steps.get(row[0], 0) for row in found)
+        found = found[: count_fitting(sizes, MAX_PAGE_BYTES)]
+        contents = self._contents([(row[0], row[_BODY_DAY]) for row in found])
+        steps = recorded_steps(self._db, (row[0] for row in found))
         return [
-            (*_with_booleans(row[:-1]), *content)
+            (
+                *_with_booleans(row[:_BODY_DAY]),
+                *content,
+                *row[_BODY_DAY + 1 :],
+                steps.get(row[0]),
+            )
             for row, content in zip(found, contents, strict=True)
         ]
 
@@ -133,6 +166,11 @@ class SqlArchive(SqlEntity):
         found = {row[0]: row[1:] for row in chain.from_iterable(a.rows() for a in asked)}
         return [found.get(message_no, _NOTHING) for message_no, _ in wanted]
 
+    def _results(self, day: int, rows: Range) -> dict[int, str]:
+        """Results by the numbers of the endings."""
+        params = {"after_no": rows.from_no - 1, "upto_no": rows.to_no}
+        return dict(self._db.rows("archive.results", params, day=day))
+
 
 def _key(mark: Mark) -> dict[str, Any]:
     return params_of(mark, ("source", "day", "done_no"))
@@ -174,3 +212,28 @@ class SqlRestoring(SqlEntity):
         rows = [params_of(message, _PAST) for message in messages]
         if rows:
             self._db.update("restore.set_attempts", rows)
+
+    def add_steps(self, steps: Sequence[tuple[str, ArchivedStep]]) -> None:
+        """Steps, and waits that have not ended, of messages that were sent in this transaction."""
+        recorded: list[dict[str, Any]] = []
+        waits: list[dict[str, Any]] = []
+        counts: Counter[str] = Counter()
+        for message_id, step in steps:
+            row = params_of(step, ("name", "at", "lease_no")) | {"id": message_id}
+            if not step.is_recorded:
+                waits.append(row | {"signal": step.signal, "until_at": step.until_at})
+                continue
+            counts[message_id] += 1
+            recorded.append(
+                row
+                | {
+                    "step_no": counts[message_id],
+                    "outcome": bytes(step.outcome).decode(),
+                    "day": step.at // DAY,
+                    "kind": step.kind.value,
+                    "took_ms": step.took_ms,
+                }
+            )
+        self._db.update("steps.restore", recorded)
+        self._transaction.lock_signals(sorted({wait["signal"] for wait in waits}))
+        self._db.update("steps.restore_wait", waits)

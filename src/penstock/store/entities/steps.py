@@ -12,7 +12,7 @@ from penstock.domain.message import step as steps
 from penstock.domain.message.lease import Lease, held_by
 from penstock.domain.message.lifecycle import Message
 from penstock.domain.message.selection import count_fitting
-from penstock.domain.message.step import RecordedStep, Signal, Wait
+from penstock.domain.message.step import RecordedStep, Signal, StepTimes, Wait
 from penstock.store.entities.entity import MessageEntity, SqlEntity
 from penstock.store.verbs.claims import Claims
 from penstock.store.verbs.message_changes import MessageChanges
@@ -21,10 +21,10 @@ from penstock.store.verbs.transaction_state import TransactionState, json_list, 
 
 class SqlSteps(SqlEntity):
     def record(
-        self, lease: Lease, name: str, outcome: str, *, now: int
+        self, lease: Lease, name: str, outcome: str, times: StepTimes, *, now: int
     ) -> tuple[RecordedStep, bool]:
         message = self.hold(lease)
-        added = self.add(message.message_no, name, outcome, now=now)
+        added = self.add(message.message_no, name, outcome, times, now=now)
         if added is not None:
             steps.check_count(added.step_no)
             return added, True
@@ -36,7 +36,9 @@ class SqlSteps(SqlEntity):
         rows = self._db.rows("messages.by_no", {"message_nos": json_list([lease.message_no])})
         return held_by(lease, message_of(rows[0]) if rows else None)
 
-    def add(self, message_no: int, name: str, outcome: str, *, now: int) -> RecordedStep | None:
+    def add(
+        self, message_no: int, name: str, outcome: str, times: StepTimes, *, now: int
+    ) -> RecordedStep | None:
         """None if the message has a step of this name."""
         params = {
             "message_no": message_no,
@@ -44,6 +46,9 @@ class SqlSteps(SqlEntity):
             "outcome": outcome,
             "at": now,
             "day": now // DAY,
+            "kind": times.kind.value,
+            "lease_no": times.lease_no,
+            "took_ms": times.took_ms,
         }
         rows = self._db.rows("steps.add", params)
         return RecordedStep(rows[0][0], name, outcome, now) if rows else None
@@ -108,7 +113,8 @@ class SqlSignals(MessageEntity):
         if outcome is None:
             return wait
         self._db.run("signals.end_wait", {"name": name, "message_no": message.message_no})
-        return self._steps.record(lease, step, outcome, now=now)[0]
+        times = steps.times_of(wait, outcome, now=now)
+        return self._steps.record(lease, step, outcome, times, now=now)[0]
 
     def waits_of(self, message_no: int) -> list[Wait]:
         rows = self._db.rows("signals.waits_of", {"message_no": message_no})
@@ -128,7 +134,9 @@ class SqlSignals(MessageEntity):
             message = messages.get(wait.message_no)
             if message is None:  # it has ended
                 continue
-            self._steps.add(message.message_no, wait.step, steps.arrived(signal.body), now=now)
+            outcome = steps.arrived(signal.body)
+            times = steps.times_of(wait, outcome, now=now)
+            self._steps.add(message.message_no, wait.step, outcome, times, now=now)
             ended += 1
             if steps.is_woken(wait, message):
                 due = lifecycle.reschedule(message, due_at=now, now=now)

@@ -508,7 +508,11 @@ CREATE TABLE step (
   outcome text NOT NULL,
   at bigint NOT NULL,
   day integer NOT NULL,
+  kind text NOT NULL DEFAULT 'step'::text,
+  lease_no bigint,
+  took_ms bigint,
   PRIMARY KEY (message_no, name),
+  CHECK ((kind = ANY (ARRAY['step'::text, 'sleep'::text, 'wait'::text]))),
   CHECK ((step_no > 0))
 );
 

@@ -437,7 +437,8 @@ CREATE TABLE step (
   step_no    INTEGER NOT NULL CHECK (step_no > 0),
   outcome    TEXT    NOT NULL,
   at         INTEGER NOT NULL,
-  day        INTEGER NOT NULL,
+  day        INTEGER NOT NULL, kind TEXT NOT NULL DEFAULT 'step'
+  CHECK (kind IN ('step', 'sleep', 'wait')), lease_no INTEGER, took_ms INTEGER,
   PRIMARY KEY (message_no, name)
 ) WITHOUT ROWID;
 

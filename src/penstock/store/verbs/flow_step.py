@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import msgspec
 
 from penstock.domain.flow import flow as flows
 from penstock.domain.flow.flow import Flow
@@ -116,6 +118,7 @@ class FlowStep:
         """Decide what becomes of the flows and their callbacks, and store it."""
         turned: set[int] = set()
         saves: list[Flow] = []
+        ended: list[Flow] = []
         for no, flow in sorted(self.flows.items()):
             before, after = self._before.get(no), flows.settled(flow, now=self._now)
             self.flows[no] = after
@@ -125,7 +128,9 @@ class FlowStep:
                 turned.add(no)
             if after.has_ended and (before is None or not before.has_ended):
                 self._transaction.ended.append(after.id)
+                ended.append(after)
         self._db.update("flows.save", [flow_params(flow) for flow in saves])
+        self._db.update("facts.add", list(map(_fact, ended)))
         if turned:
             self._call_back(turned)
 
@@ -263,6 +268,11 @@ class FlowStep:
                 for (no,) in self._db.rows("flows.wanted", params)
             ]
             self._db.update("flows.keep_result", rows)
+
+
+def _fact(flow: Flow) -> dict[str, Any]:
+    text = msgspec.json.encode(flows.ending_of(flow)).decode()
+    return {"at": flow.ended_at, "kind": flows.FLOW_ENDED, "subject": flow.id, "data": text}
 
 
 def _member_after(before: MemberState, event: MemberState) -> MemberState | None:

@@ -87,6 +87,11 @@ def _restore_from(
         service.make_queues({name: text for name, text in queues.items() if name in named})
         total = sum(row["messages"] for row in counts)
         done = _put(service, source, total, make_throttle(args))
+    if done.of_flows:
+        exits.note(
+            f"{done.of_flows} of the restored messages were members of flows: they run as messages "
+            "of their own; members that waited for others are not in the lake"
+        )
     return report(done, out, what="restored", known="already present")
 
 

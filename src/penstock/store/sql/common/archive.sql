@@ -113,15 +113,24 @@ SELECT max(message_no)
 -- Nothing to find: SQLite has one writer, and its numbers become visible in order.
 
 -- name: history
--- History of a day in the order of row numbers, with the columns of the lake, and the day of the
--- body.
+-- History of a day in the order of row numbers, with the columns of the lake except those of steps,
+-- and the day of the body.  Only members of flows are looked up among these.
 SELECT h.history_no, h.message_no, h.id, h.queue_no, coalesce(q.name, ''), h.outcome, h.reason,
        h.kind, h.entity_id, h.tag1, h.tag2, h.group_key, h.priority, h.sent_at, h.due_at,
        h.first_leased_at, h.leased_at, h.finished_at, h.attempts, h.failures, h.crashes, h.lease_no,
-       h.leased_by, h.last_error, h.size, h.route, h.held_key, h.body_day
+       h.leased_by, h.last_error, h.size, h.route, h.held_key, octet_length(h.result), h.flow_no,
+       f.id, m.name, f.name, m.role,
+       (SELECT string_agg(CAST(e.parent_no AS TEXT), ',' ORDER BY e.parent_no)
+          FROM flow_edge AS e
+         WHERE e.child_no = m.message_no),
+       h.body_day
   FROM history_{day} AS h
   LEFT JOIN queue AS q
     ON q.queue_no = h.queue_no
+  LEFT JOIN flow AS f
+    ON f.flow_no = h.flow_no
+  LEFT JOIN flow_member AS m
+    ON m.message_no = CASE WHEN h.flow_no IS NOT NULL THEN h.message_no END
  WHERE h.history_no > :after_no
    AND h.history_no <= :upto_no
  ORDER BY h.history_no
@@ -130,10 +139,12 @@ SELECT h.history_no, h.message_no, h.id, h.queue_no, coalesce(q.name, ''), h.out
 -- name: attempts
 -- Attempts of a day, in the same way.
 SELECT a.attempt_no, a.message_no, a.id, a.queue_no, coalesce(q.name, ''), a.lease_no, a.outcome,
-       a.leased_at, a.ended_at, a.leased_by, a.error
+       a.leased_at, a.ended_at, a.leased_by, a.error, m.flow_no
   FROM attempt_{day} AS a
   LEFT JOIN queue AS q
     ON q.queue_no = a.queue_no
+  LEFT JOIN flow_member AS m
+    ON m.message_no = a.message_no
  WHERE a.attempt_no > :after_no
    AND a.attempt_no <= :upto_no
  ORDER BY a.attempt_no
@@ -169,14 +180,26 @@ SELECT m.message_no, m.id, CAST(:taken_at AS BIGINT), m.queue_no, coalesce(q.nam
        m.kind, m.entity_id, m.tag1, m.tag2, m.group_key, m.priority, m.order_no, m.sent_at,
        m.due_at, m.expires_at, m.first_leased_at, m.leased_at, m.leased_by, m.attempts,
        m.max_attempts, m.failures, m.crashes, m.lease_no, m.last_error, d.name, m.reason,
-       m.dedup_key, m.dedup_until, m.timeout_ms, m.retries_timeouts, m.route, m.size, m.body_day
+       m.dedup_key, m.dedup_until, m.timeout_ms, m.retries_timeouts, m.route, m.size, m.body_day,
+       m.flow_no, f.id, x.name
   FROM message AS m
   LEFT JOIN queue AS q
     ON q.queue_no = m.queue_no
   LEFT JOIN queue AS d
     ON d.queue_no = m.dead_from
+  LEFT JOIN flow AS f
+    ON f.flow_no = m.flow_no
+  LEFT JOIN flow_member AS x
+    ON x.message_no = CASE WHEN m.flow_no IS NOT NULL THEN m.message_no END
  WHERE m.message_no > :after_no
    AND m.message_no <= :upto_no
  ORDER BY m.message_no
  LIMIT :limit;
 
+-- name: results
+-- Results of some endings of a day.
+SELECT history_no, result
+  FROM history_{day}
+ WHERE history_no > :after_no
+   AND history_no <= :upto_no
+   AND result IS NOT NULL;

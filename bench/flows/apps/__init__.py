@@ -1,0 +1,1 @@
+"""The same chain and the same group, written for each framework."""

@@ -1,0 +1,1 @@
+"""A chain as one job of durable steps."""
