@@ -16,12 +16,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 HERE = Path(__file__).parent
+# Compiling the code of a query takes longer than to interpret it over a few rows.
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 SETTINGS = {
+    **INTERPRETED,
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
     "spark.driver.memory": "1g",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.driver.extraJavaOptions": java_options(),
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
 }
@@ -42,6 +46,17 @@ def spark() -> Iterator[SparkSession]:
     session = open_session("local[2]", more=SETTINGS, environ=environ)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="module")
+def planned_once(spark: SparkSession) -> Iterator[None]:
+    """Spark plans a query once, for modules with many small queries.
+
+    Otherwise it plans the rest again after each stage, which takes longer than to run it.
+    """
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
+    yield
+    spark.conf.set("spark.sql.adaptive.enabled", "true")
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from typing import TextIO
 
 from penstock.edge.cli.pipeline import submit
 from tests.edge.process import ROOT
+from tests.pipeline.conftest import INTERPRETED
 from tests.support.spark_cache import java_options
 
 PATIENCE_S = 560
@@ -28,6 +29,7 @@ SMALL = (
     "--conf", "spark.driver.memory=1g",
     "--conf", "spark.sql.shuffle.partitions=2",
     "--conf", f"spark.driver.extraJavaOptions={java_options()}",
+    *(word for name, value in INTERPRETED.items() for word in ("--conf", f"{name}={value}")),
 )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ import pyspark
 from penstock.pipeline.spark.java import quiet_java_home
 from tests.pipeline.process import environ_of_process
 from tests.support.private_servers import free_port
+from tests.support.spark_cache import java_options
 from tests.support.waiting import eventually
 
 _HOST = "127.0.0.1"
@@ -42,6 +43,7 @@ def _started(name: str, *arguments: str, log: Path) -> Iterator[None]:
     environ = environ_of_process() | {
         "JAVA_HOME": quiet_java_home({k: v for k, v in os.environ.items() if k != "JAVA_HOME"}),
         "PYSPARK_PYTHON": sys.executable,
+        "SPARK_DAEMON_JAVA_OPTS": java_options(),
         "SPARK_DAEMON_MEMORY": "256m",
         "SPARK_LOCAL_IP": _HOST,
     }

@@ -15,6 +15,7 @@ from tests.pipeline.process import SMALL, environ_of_process, penstock, run, spa
 from tests.pipeline.rows import DT, NEXT_DT, at, pairs
 from tests.pipeline.standalone import a_cluster
 from tests.support.private_servers import free_port
+from tests.support.spark_cache import java_options
 from tests.support.terminal import run_on_terminal, screen
 
 
@@ -77,6 +78,8 @@ def test_jobs_run_on_a_standalone_cluster_and_only_our_own_lines_are_shown(
                 "pipeline", "run", "quality", "--lake", driver.folder, "--master", url, "--json",
                 "--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.executor.memory=512m",
                 "--conf", "spark.driver.memory=512m", "--conf", "spark.sql.shuffle.partitions=2",
+                "--conf", f"spark.driver.extraJavaOptions={java_options()}",
+                "--conf", f"spark.executor.extraJavaOptions={java_options()}",
             )
         )  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from pyspark.sql import DataFrame
 from pyspark.testing import assertDataFrameEqual
 
@@ -15,6 +16,8 @@ from penstock.pipeline.jobs.quality import QUALITY, QUARANTINE, quality, quarant
 from penstock.pipeline.schemas import conform
 from tests.edge.process import ROOT
 from tests.pipeline.rows import DT, NEXT_DT, NOON, at, computed, day_after, frame, pairs
+
+pytestmark = pytest.mark.usefixtures("planned_once")
 
 BALANCED = {"waiting": 1, "ready": 2, "leased": 3, "done_total": 4, "dead_total": 5}
 BALANCED |= {"cancelled_total": 6, "sent_total": 21}

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,11 +12,7 @@ from penstock import (
     Bury,
     Cancel,
     Item,
-    JobFailed,
     Penstock,
-    Retry,
-    Snooze,
-    current,
     sleep,
     step,
     wait_event,
@@ -27,54 +20,11 @@ from penstock import (
 from penstock.domain.errors import InvalidRequest
 from penstock.testing import Kit, Outcome
 from tests.edge.api import a_name
+from tests.testing.shop import Address, MakeKit, Shop, kit, shop
 
-MakeKit = Callable[..., Kit]
+__all__ = ["kit", "shop"]
 
 pytestmark = pytest.mark.environments("kit")
-
-
-@dataclass
-class Address:
-    street: str
-    since: datetime
-
-
-class Shop:
-    """An application with a job of each sort, and what they did."""
-
-    def __init__(self) -> None:
-        self.app = Penstock("http://no-such-host.invalid")
-        self.did: list[Any] = []
-        self.outcome: Any = None
-
-        @self.app.job(queue="mail", attempts=3, backoff="1m")
-        def send_mail(to: str, subject: str = "hi") -> Any:
-            self.did.append((to, subject, current().attempts))
-            if isinstance(self.outcome, BaseException):
-                raise self.outcome
-            return self.outcome
-
-        @self.app.job(queue="post")
-        async def send_parcel(address: Address) -> str:
-            await asyncio.sleep(0)
-            self.did.append(address)
-            return "sent"
-
-        @self.app.job
-        def order(customer: str) -> None:
-            send_mail.enqueue(customer)
-
-        self.send_mail, self.send_parcel, self.order = send_mail, send_parcel, order
-
-
-@pytest.fixture
-def shop() -> Shop:
-    return Shop()
-
-
-@pytest.fixture
-def kit(shop: Shop, penstock_kit: MakeKit, kit_url: str) -> Kit:
-    return penstock_kit(shop.app, url=kit_url)
 
 
 def test_an_enqueued_job_is_found_by_some_of_its_arguments(kit: Kit, shop: Shop) -> None:
@@ -130,55 +80,6 @@ def test_arguments_go_through_the_real_serialiser(kit: Kit, shop: Shop) -> None:
         shop.send_mail.enqueue(object())  # type: ignore[arg-type]
 
 
-def test_the_error_of_a_handler_comes_out_and_its_job_is_failed(kit: Kit, shop: Shop) -> None:
-    shop.outcome = ValueError("no such mailbox")
-    shop.send_mail.enqueue("ada")
-
-    with pytest.raises(ValueError, match="no such mailbox"):
-        kit.run()
-
-    [job] = kit.enqueued(shop.send_mail)
-    assert (job.state, job.failures) == ("waiting", 1)
-    assert "no such mailbox" in (job.last_error or "")
-
-
-def test_retries_follow_the_clock_until_the_job_is_dead(kit: Kit, shop: Shop) -> None:
-    shop.outcome = ValueError("no")
-    shop.send_mail.enqueue("ada")
-
-    outcomes = []
-    for _ in range(4):
-        outcomes += [run.outcome for run in kit.run(raises=False)]
-        kit.advance("1m")
-
-    assert outcomes == [Outcome.FAILED] * 3
-    [job] = kit.enqueued(shop.send_mail)
-    assert (job.state, job.attempts, job.reason) == ("dead", 3, "attempts_exhausted")
-
-
-@pytest.mark.parametrize(
-    ("said", "outcome", "state"),
-    [
-        (Snooze("10m"), Outcome.SNOOZED, "waiting"),
-        (Retry("10m"), Outcome.FAILED, "waiting"),
-        (Bury("no such address"), Outcome.BURIED, "dead"),
-        (Cancel("not needed"), Outcome.CANCELLED, "cancelled"),
-        (None, Outcome.DONE, "done"),
-    ],
-)
-def test_outcomes_do_what_they_do_in_production(
-    kit: Kit, shop: Shop, said: Any, outcome: Outcome, state: str
-) -> None:
-    shop.outcome = said
-    shop.send_mail.enqueue("ada")
-
-    [run] = kit.run()
-
-    assert run.outcome is outcome
-    [job] = kit.enqueued(shop.send_mail) or kit.ended(shop.send_mail)
-    assert job.state == state
-
-
 def test_one_job_is_performed_and_the_others_are_left_alone(kit: Kit, shop: Shop) -> None:
     shop.send_mail.enqueue("ada")
 
@@ -200,52 +101,6 @@ def test_inline_jobs_run_as_soon_as_they_are_enqueued(kit: Kit, shop: Shop) -> N
 
     shop.send_mail.enqueue("carl")
     assert [to for to, *_ in shop.did] == ["ada", "bob"]
-
-
-def test_a_handler_that_lets_its_time_pass_is_timed_out(
-    penstock_kit: MakeKit, kit_url: str
-) -> None:
-    app = Penstock("sqlite:///never-opened.db")
-
-    @app.job(timeout="30s")
-    def slow() -> None:
-        used.clock.advance(seconds=31)
-
-    used = penstock_kit(app, url=kit_url)
-    slow.enqueue()
-    [run] = used.run()
-
-    assert run.outcome is Outcome.TIMED_OUT
-    [job] = used.enqueued(slow)
-    assert (job.state, job.reason) == ("dead", "timed_out")
-
-
-def test_progress_that_a_handler_reports_after_its_timeout_is_ignored(
-    penstock_kit: MakeKit, kit_url: str
-) -> None:
-    app = Penstock("sqlite:///never-opened.db")
-
-    @app.job(timeout="30s", retries_timeouts=True, backoff="5m")
-    def slow() -> None:
-        used.clock.advance(seconds=31)
-        current().progress(0.9)
-
-    used = penstock_kit(app, url=kit_url)
-    slow.enqueue()
-    [run] = used.run()
-
-    assert run.outcome is Outcome.TIMED_OUT
-    [job] = used.enqueued(slow)
-    assert (job.state, job.due_at) == ("waiting", used.clock.moment + timedelta(minutes=5))
-
-
-def test_a_job_without_a_handler_is_parked(kit: Kit, shop: Shop) -> None:
-    shop.app.enqueue("unheard-of", {}, queue="mail")
-
-    [run] = kit.run()
-
-    assert run.outcome is Outcome.PARKED
-    assert kit.enqueued("unheard-of")[0].attempts == 0
 
 
 def test_dead_letters_are_left_alone(shop: Shop, penstock_kit: MakeKit, kit_url: str) -> None:
@@ -364,52 +219,6 @@ def test_jobs_of_a_chunk_handler_run_in_one_call_and_each_has_a_run(shop, kit):
     assert outcomes == [Outcome.DONE, Outcome.DONE, Outcome.CANCELLED, Outcome.DONE]
     assert shop.did == [("ada", "hi", 1)]
     assert kit.perform(add, 5).outcome is Outcome.DONE
-
-
-def test_an_error_of_a_chunk_handler_is_raised_after_all_its_jobs_have_failed(shop, kit):
-    @shop.app.job(queue="numbers", batch=Batch(max=3))
-    def add(numbers: list[int]) -> None:
-        raise OSError("no")
-
-    add.enqueue_many([add.args(n) for n in range(2)])
-    with pytest.raises(OSError, match="no"):
-        kit.run()
-
-    assert [job.failures for job in kit.enqueued("add")] == [1, 1]
-
-
-def test_a_handle_has_the_result_once_the_job_has_run(kit: Kit, shop: Shop) -> None:
-    @shop.app.job
-    def since(address: Address) -> datetime:
-        return address.since
-
-    handle = since.enqueue(Address("Lane", kit.clock.moment))
-    with pytest.raises(TimeoutError, match="still ready: run it, then wait for it"):
-        handle.result()
-    kit.run()
-
-    assert handle.result() == kit.clock.moment
-    with kit.inline():
-        assert since.enqueue(Address("Lane", kit.clock.moment)).result() == kit.clock.moment
-
-
-def test_a_result_that_cannot_be_kept_buries_the_job(kit: Kit, shop: Shop) -> None:
-    limits = kit.app.backend.limits
-    assert limits is not None
-
-    @shop.app.job
-    def text(size: int) -> str:
-        return "x" * size
-
-    handle = text.enqueue(limits.max_result_bytes)
-    [run] = kit.run()
-
-    assert run.outcome is Outcome.BURIED
-
-    with pytest.raises(JobFailed, match=r"more than limits\.max_result_bytes"):
-        handle.result()
-    [job] = kit.enqueued(text)
-    assert (job.state, job.attempts) == ("dead", 1)
 
 
 def test_a_suspended_job_is_continued_when_its_time_or_its_signal_has_come(

@@ -37,6 +37,9 @@ _EVERYWHERE = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
     # No limit: otherwise Spark would compute the size of the batch again after each row.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
+    # Otherwise Spark would look for the line of our code in each expression, for its own errors: a
+    # twentieth of a small run.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     # Writes days concurrently: otherwise all rows would be sorted by day first.
     "spark.sql.maxConcurrentOutputFileWriters": "64",
 }
