@@ -7,7 +7,7 @@ from penstock.domain.limits import DAY, DEFAULT_LIMITS, HOUR, MINUTE, SECOND
 from penstock.domain.message.claim_key import KEPT_MS
 from penstock.domain.message.lease import Lease, Verb
 from penstock.domain.message.lifecycle import State
-from penstock.domain.message.step import Signal
+from penstock.domain.message.step import Signal, StepTimes
 from penstock.domain.queue.queue import Queue
 from penstock.domain.queue.rate import Rate
 from penstock.domain.store.store_time import LONGEST_DELAY_MS
@@ -171,7 +171,9 @@ def test_durable_sleeps_waits_and_signals_continue(ahead: StoreDriver, mail: Que
     ahead.send(mail)
     [held] = ahead.claim(mail)
     lease, wrote_at = Lease.of(held), ahead.now
-    ahead.write(lambda s: s.steps.record(lease, "sleep", '{"sleep_ms":1000}', now=wrote_at))
+    ahead.write(
+        lambda s: s.steps.record(lease, "sleep", '{"sleep_ms":1000}', StepTimes(), now=wrote_at)
+    )
     ahead.write(lambda s: s.signals.wait(lease, "a", "a", until_at=wrote_at + HOUR, now=wrote_at))
     ahead.write(lambda s: s.signals.send(Signal("b", "1", wrote_at, wrote_at + DAY)))
 
