@@ -40,7 +40,7 @@ def handlers_of(broker: Broker, waiting: WaitingCounts | None = None) -> Handler
     b, circuits, settings = broker, broker.circuits, broker.settings
     waiting = NoWaitingClaims() if waiting is None else waiting
     groups = (
-        QueueOperations(b.queues),
+        QueueOperations(b.queues, b.history, b.overview),
         MessageOperations(b.messages, b.selection),
         StepOperations(b.steps, b.messages, b.directory),
         SignalOperations(b.steps),
