@@ -10,7 +10,7 @@ from typing import Any
 from penstock.api.operation import PATH_PARAMETERS, Operation
 from penstock.domain import errors
 from penstock.domain.errors import PenstockError
-from penstock.edge.native.openapi.schemas import components, properties, ref
+from penstock.edge.native.openapi.schemas import components, enums_of, properties, ref
 from penstock.edge.server.errors import STATUS, ErrorAnswer
 from penstock.version import __version__
 
@@ -177,6 +177,7 @@ def document(operations: Iterable[Operation[Any]]) -> dict[str, Any]:
             operation
         )
         types |= {kind for kind in (operation.request, operation.answer) if kind is not None}
+        types |= set() if operation.query is None else enums_of(operation.query)
     return {
         "openapi": VERSION,
         "info": {

@@ -5,6 +5,7 @@ import { h, replace } from "../kit/dom.js";
 import { filterForm } from "../kit/filters.js";
 import { about, count, serverNow } from "../kit/format.js";
 import { badge, pageHead, stateBadge, when } from "../kit/parts.js";
+import { freshness } from "../kit/repeat.js";
 import { changed } from "../shell/router.js";
 import { makeTable, pager } from "../kit/table.js";
 import { messageLink } from "./messages.js";
@@ -36,7 +37,10 @@ export const history = {
     });
     replace(
       view.root,
-      pageHead("History", { lead: "Every finished message has one row here." }),
+      pageHead("History", {
+        lead: "Every finished message has one row here.",
+        actions: [freshness(view, async () => view.again())],
+      }),
       form(view),
       h("p", { class: "spans" }, "The last ", SPANS.map(([name, ms]) => [span(view, name, ms), " "])),
       table.element,

@@ -8,6 +8,7 @@ import { filterForm } from "../kit/filters.js";
 import { compact, count } from "../kit/format.js";
 import { actionOnMany, actsOnState } from "../actions/message_acts.js";
 import { badge, notice, pageHead, stateBadge, when } from "../kit/parts.js";
+import { freshness } from "../kit/repeat.js";
 import { changed } from "../shell/router.js";
 import { makeTable, pager } from "../kit/table.js";
 
@@ -25,7 +26,8 @@ export const messages = {
 
   async show(view) {
     const queue = view.query.get("queue") ?? "";
-    const head = pageHead("Messages");
+    const hasList = queue || view.query.get("tag");
+    const head = pageHead("Messages", { actions: hasList ? [freshness(view, async () => view.again())] : [] });
     const names = await suggestions(view);
     const form = [names.element, form_(view)];
     if (!queue && !view.query.get("tag")) {
