@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tarfile
-import tomllib
 import zipfile
 from pathlib import Path
 
@@ -51,11 +50,3 @@ def test_another_clone_builds_the_same_bytes(packages: Packages, tmp_path: Path)
 
     assert again.wheel.read_bytes() == packages.wheel.read_bytes()
     assert again.sdist.read_bytes() == packages.sdist.read_bytes()
-
-
-def test_the_version_is_written_in_one_file() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-
-    assert "version" not in project["project"]
-    assert project["tool"]["hatch"]["version"]["path"] == "src/penstock/version.py"
-    assert f"[{__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
