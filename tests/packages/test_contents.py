@@ -7,7 +7,6 @@ import zipfile
 from pathlib import Path
 
 from penstock.version import __version__
-from tests.architecture.source import ROOT
 from tests.packages.conftest import Packages, build, copy_tree, tracked_files
 
 NAME = f"penstock_queue-{__version__}"
