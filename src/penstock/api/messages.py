@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
-from typing import Annotated, Any, Self, TypedDict
+from typing import Annotated, Any, Self
 
 import msgspec
 from msgspec import Meta
@@ -87,6 +86,9 @@ FirstLeasedAt = Annotated[Instant | None, about("When it was first claimed.")]
 LeasedAt = Annotated[Instant | None, about("When it was last claimed.")]
 LeasedBy = Annotated[str | None, about("The worker that last claimed it.")]
 LastError = Annotated[str | None, about("The error of the last failed attempt.")]
+ErrorLine = Annotated[
+    str | None, about("That error in one line: the exception, and where it was raised.")
+]
 EndReason = Annotated[str | None, about("Why it was buried or cancelled.")]
 FinishedAt = Annotated[Instant | None, about("When it was completed, died or was cancelled.")]
 Size = Annotated[int, about("The size of the body in bytes.")]
@@ -130,34 +132,6 @@ class Draft(MessageOptions, RequestRecord):
     dedup_window_ms: Annotated[
         DurationMs | None, about("Overrides the queue's `dedup_window_ms`.")
     ] = None
-
-
-class RunOptions(TypedDict, total=False):
-    """The fields of a draft that kinds of jobs can set for all their jobs, as keyword arguments."""
-
-    priority: int  # smaller goes first
-    retries_timeouts: bool  # retry an attempt that timed out; otherwise the message is dead
-    route: str | None  # the route it calls, for circuits and statistics
-
-
-class SendOptions(RunOptions, total=False):
-    """The fields of a draft except its body, as keyword arguments."""
-
-    attributes: dict[str, str] | None
-    kind: str | None
-    entity_id: str | None
-    tags: tuple[str, ...]
-    group: str | None
-    due_at: datetime | None
-    delay_ms: int | None
-    dedup_key: str | None
-    expires_at: datetime | None
-    expires_in_ms: int | None
-    max_attempts: int | None
-    trace: str | None
-    timeout_ms: int | None
-    dedup_until: DedupUntil | None
-    dedup_window_ms: int | None
 
 
 _A_DRAFT = Meta(extra_json_schema={"$ref": "#/components/schemas/Draft"})
@@ -248,6 +222,7 @@ class Message(AnswerRecord, frozen=True, omit_defaults=True):
     result: ResultValue = None
     flow_id: Annotated[str | None, about("The flow that it is a member of.")] = None
     waits_for: Annotated[int, about("How many members of its flow must end before it is sent.")] = 0
+    error_line: ErrorLine = None
 
     @classmethod
     def of(

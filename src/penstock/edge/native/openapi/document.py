@@ -21,7 +21,7 @@ _IN_PATH = re.compile(r"{(\w+)}")
 # An operation belongs to the first chapter whose pattern its path matches.
 CHAPTERS = (
     (re.compile(r"/claims$|^/v1/leases/"), "Claims and leases"),
-    (re.compile(r"/messages(/|$)"), "Messages"),
+    (re.compile(r"/messages(/|$)|^/v1/errors"), "Messages"),
     (re.compile(r"^/v1/signals"), "Signals"),
     (re.compile(r"^/v1/(queues|moves)"), "Queues"),
     (re.compile(r"^/v1/(workers|tasks)"), "Workers and tasks"),

@@ -197,7 +197,7 @@ function columns(state) {
     { label: "Attempts", isNumber: true, value: (message) => count(message.attempts) },
     { label: "Sent", value: (message) => when(message.sent_at) },
     ...(TIMES[state] ?? []),
-    { label: "Trouble", value: trouble },
+    { label: "Error", value: trouble },
   ];
 }
 
@@ -215,6 +215,10 @@ function labels(message) {
 }
 
 function trouble(message) {
-  const text = message.reason ?? message.last_error;
-  return text ? h("span", { class: "trouble-text", title: text }, text.slice(0, 120)) : h("span", { class: "none" }, "–");
+  return errorCell(message.error_line ?? message.reason, message.last_error ?? message.reason);
+}
+
+/** The error in one line; the title has all of it. */
+export function errorCell(line, whole, tone = "trouble-text") {
+  return line ? h("span", { class: `${tone} one-line`, title: whole }, line) : h("span", { class: "none" }, "–");
 }
