@@ -43,6 +43,7 @@ from penstock.services.circuits.details import CircuitDetails
 from penstock.services.circuits.job_routes import JobRoutes
 from penstock.services.directory import Directory
 from penstock.services.documents import DocumentService
+from penstock.services.errors import ErrorService
 from penstock.services.flows.flows import FlowService
 from penstock.services.flows.members import FlowMemberService
 from penstock.services.history import FactService, HistoryService
@@ -109,6 +110,7 @@ class Broker:
         self.queues = QueueService(store, clock, self.directory)
         self.messages = MessageService(store, clock, dice, settings.limits, self.directory)
         self.steps = StepService(store, clock, settings.limits)
+        self.errors = ErrorService(store)
         self.selection = SelectionService(store, clock, settings.limits, self.messages)
         self.circuit_details = CircuitDetails(store)
         self.tables = open_tables(settings.insights_folder)

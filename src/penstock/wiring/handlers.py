@@ -8,6 +8,7 @@ from penstock.operations.administration import AdministrationOperations
 from penstock.operations.call import Handlers
 from penstock.operations.circuits import CircuitOperations, CircuitSettingsOperations
 from penstock.operations.deliveries import DeliveryOperations, RouteOperations
+from penstock.operations.errors import ErrorOperations
 from penstock.operations.flows import FlowOperations
 from penstock.operations.history import FactOperations, HistoryOperations
 from penstock.operations.job_circuits import JobCircuitOperations
@@ -40,11 +41,12 @@ def handlers_of(broker: Broker, waiting: WaitingCounts | None = None) -> Handler
     b, circuits, settings = broker, broker.circuits, broker.settings
     waiting = NoWaitingClaims() if waiting is None else waiting
     groups = (
-        QueueOperations(b.queues),
+        QueueOperations(b.queues, b.history, b.overview),
         MessageOperations(b.messages, b.selection),
         StepOperations(b.steps, b.messages, b.directory),
         SignalOperations(b.steps),
         BulkOperations(b.messages, b.selection),
+        ErrorOperations(b.errors, b.selection),
         AttemptLogOperations(b.attempt_logs, b.messages, b.directory, settings.limits),
         ResultOperations(b.results, b.waiting_results, settings.limits),
         MoveOperations(b.moves),
