@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Self
+from datetime import datetime
+from typing import Annotated, Any, Self, TypedDict
 
 import msgspec
 from msgspec import Meta
 
 from penstock.api.operation import (
     AnswerRecord,
-    Cursor,
     DurationMs,
     Id,
     Instant,
     InstantOrMs,
-    InstantOrText,
     Json,
     JsonIn,
-    Limit,
-    Next,
-    OfGroup,
-    OfKind,
     Positive,
-    QueryRecord,
     RequestRecord,
     ToInstant,
-    WithEntityId,
-    WithTag,
     about,
-    get,
     named,
     one_of,
     post,
@@ -132,6 +123,34 @@ class Draft(MessageOptions, RequestRecord):
     dedup_window_ms: Annotated[
         DurationMs | None, about("Overrides the queue's `dedup_window_ms`.")
     ] = None
+
+
+class RunOptions(TypedDict, total=False):
+    """The fields of a draft that kinds of jobs can set for all their jobs, as keyword arguments."""
+
+    priority: int  # smaller goes first
+    retries_timeouts: bool  # retry an attempt that timed out; otherwise the message is dead
+    route: str | None  # the route it calls, for circuits and statistics
+
+
+class SendOptions(RunOptions, total=False):
+    """The fields of a draft except its body, as keyword arguments."""
+
+    attributes: dict[str, str] | None
+    kind: str | None
+    entity_id: str | None
+    tags: tuple[str, ...]
+    group: str | None
+    due_at: datetime | None
+    delay_ms: int | None
+    dedup_key: str | None
+    expires_at: datetime | None
+    expires_in_ms: int | None
+    max_attempts: int | None
+    trace: str | None
+    timeout_ms: int | None
+    dedup_until: DedupUntil | None
+    dedup_window_ms: int | None
 
 
 _A_DRAFT = Meta(extra_json_schema={"$ref": "#/components/schemas/Draft"})
@@ -303,40 +322,12 @@ class Message(AnswerRecord, frozen=True, omit_defaults=True):
         )
 
 
-class Page(AnswerRecord, frozen=True):
-    messages: Annotated[list[Message], about("The messages.")]
-    next: Next
-
-
 class Acted(AnswerRecord, frozen=True):
     """A message after an act was applied to it."""
 
     id: MessageId
     state: MessageState
     due_at: DueAt
-
-
-class Browse(QueryRecord):
-    state: Annotated[
-        str,
-        Meta(
-            description="The state of the messages.",
-            examples=["waiting"],
-            extra_json_schema={"enum": ["ready", "waiting", "leased", "dead"]},
-        ),
-    ] = "ready"
-    kind: OfKind = None
-    tag: WithTag = None
-    group: OfGroup = None
-    entity_id: WithEntityId = None
-    sent_from: Annotated[
-        InstantOrText | None, about("Only messages sent at this instant or later.")
-    ] = None
-    sent_before: Annotated[
-        InstantOrText | None, about("Only messages sent before this instant.")
-    ] = None
-    limit: Limit = 100
-    cursor: Cursor = None
 
 
 SEND = post(
@@ -358,13 +349,6 @@ SEND_BATCH = post(
     role=Role.PRODUCE,
     request=Drafts,
     example={"messages": [{"body": "one"}, {"body": "two", "priority": -1}]},
-)
-BROWSE = get(
-    "browseMessages",
-    "/v1/queues/{queue}/messages",
-    "List the messages of a queue in one state, without claiming them.",
-    Page,
-    query=Browse,
 )
 GET = named.get(
     "getMessage",

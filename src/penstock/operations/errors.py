@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from functools import partial
 
-from penstock.api import errors
-from penstock.api.errors import ErrorGroup, ErrorGroups, ListErrors, RedriveErrors
+from penstock.api import browsing
+from penstock.api.browsing import ErrorGroup, ErrorGroups, ListErrors, RedriveErrors
 from penstock.api.manual_acts import Changed
 from penstock.api.operation import ToInstant
 from penstock.domain.access.api_key import sees
@@ -25,7 +25,7 @@ class ErrorOperations:
         self._selections = selections
 
     def handlers(self) -> Handlers:
-        return {errors.LIST: self.groups, errors.REDRIVE: self.redrive}
+        return {browsing.LIST_ERRORS: self.groups, browsing.REDRIVE_ERRORS: self.redrive}
 
     def groups(self, call: Call[None, ListErrors]) -> Steps[ErrorGroups]:
         dead = yield from self._errors.dead(call.query.queue, sees=partial(sees, call.caller))

@@ -7,9 +7,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from penstock.api import manual_acts, messages
+from penstock.api import browsing, manual_acts, messages
+from penstock.api.browsing import Browse, Page
 from penstock.api.manual_acts import Bulk, Buried, Changed, End, Reason, Reschedule, Where
-from penstock.api.messages import Acted, Browse, Page
+from penstock.api.messages import Acted
 from penstock.api.operation import ToInstant
 from penstock.domain.access.api_key import Role, allow, is_limited
 from penstock.domain.chunks import chunks
@@ -35,7 +36,7 @@ class MessageOperations:
 
     def handlers(self) -> Handlers:
         return {
-            messages.BROWSE: self.browse,
+            browsing.BROWSE: self.browse,
             messages.GET: self.get,
             manual_acts.RESCHEDULE: self.reschedule,
             manual_acts.COMPLETE: self.complete,

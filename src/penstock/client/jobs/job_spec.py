@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec.structs import replace
 
-from penstock.api.send_options import RunOptions
+from penstock.api.messages import RunOptions
 from penstock.client.jobs.options import (
     BackoffLike,
     JobOptions,

@@ -27,10 +27,9 @@ from penstock.api.leases import (
     Claim,
     ClaimOptions,
 )
-from penstock.api.messages import Acted, Draft, Message, SendResult, Sent
+from penstock.api.messages import Acted, Draft, Message, SendOptions, SendResult, Sent
 from penstock.api.operation import Operation
 from penstock.api.overview import Readiness, Stats
-from penstock.api.send_options import SendOptions
 from penstock.client.channel import Channel
 from penstock.client.errors import refusal
 from penstock.client.remote.transport import Transport

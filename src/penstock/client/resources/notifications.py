@@ -9,7 +9,7 @@ from typing import TypedDict, Unpack
 import msgspec
 
 from penstock.api import notifications
-from penstock.api.messages import Acted
+from penstock.api.messages import Acted, SendOptions
 from penstock.api.notifications import (
     ByTags,
     Change,
@@ -20,7 +20,6 @@ from penstock.api.notifications import (
     SearchPastNotifications,
     Which,
 )
-from penstock.api.send_options import SendOptions
 from penstock.client.resources.resource import ResourceClient, items_of
 
 

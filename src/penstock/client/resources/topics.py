@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from penstock.api import topics
-from penstock.api.messages import Draft
-from penstock.api.send_options import SendOptions
+from penstock.api.messages import Draft, SendOptions
 from penstock.api.topics import (
     Event,
     Events,

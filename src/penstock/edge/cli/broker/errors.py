@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from penstock.api.errors import ListErrors, RedriveErrors
+from penstock.api.browsing import ListErrors, RedriveErrors
 from penstock.edge.cli.kit.command import ServerCommand, argument
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.record_flags import RecordFlags

@@ -1,4 +1,4 @@
-"""Errors of dead messages, grouped by exception and place, and retrying all of a group."""
+"""Look through messages: those of a queue, and the errors of dead ones in groups."""
 
 from __future__ import annotations
 
@@ -7,16 +7,55 @@ from typing import Annotated
 from msgspec import Meta
 
 from penstock.api.manual_acts import Changed
+from penstock.api.messages import Message
 from penstock.api.operation import (
     AnswerRecord,
+    Cursor,
     Id,
     Instant,
+    InstantOrText,
+    Limit,
+    Next,
+    OfGroup,
+    OfKind,
     QueryRecord,
     QueueName,
     RequestRecord,
+    WithEntityId,
+    WithTag,
     about,
     filtered,
+    get,
 )
+
+
+class Page(AnswerRecord, frozen=True):
+    messages: Annotated[list[Message], about("The messages.")]
+    next: Next
+
+
+class Browse(QueryRecord):
+    state: Annotated[
+        str,
+        Meta(
+            description="The state of the messages.",
+            examples=["waiting"],
+            extra_json_schema={"enum": ["ready", "waiting", "leased", "dead"]},
+        ),
+    ] = "ready"
+    kind: OfKind = None
+    tag: WithTag = None
+    group: OfGroup = None
+    entity_id: WithEntityId = None
+    sent_from: Annotated[
+        InstantOrText | None, about("Only messages sent at this instant or later.")
+    ] = None
+    sent_before: Annotated[
+        InstantOrText | None, about("Only messages sent before this instant.")
+    ] = None
+    limit: Limit = 100
+    cursor: Cursor = None
+
 
 _QUEUE = Meta(description="Only dead messages in this queue.", examples=["mail"])
 
@@ -66,14 +105,21 @@ class RedriveErrors(RequestRecord):
     is_dry_run: Annotated[bool, about("Count the messages without changing them.")] = False
 
 
-LIST = filtered.get(
+BROWSE = get(
+    "browseMessages",
+    "/v1/queues/{queue}/messages",
+    "List the messages of a queue in one state, without claiming them.",
+    Page,
+    query=Browse,
+)
+LIST_ERRORS = filtered.get(
     "listErrors",
     "/v1/errors",
     "Group the errors of dead messages by exception and place.",
     ErrorGroups,
     query=ListErrors,
 )
-REDRIVE = filtered.post(
+REDRIVE_ERRORS = filtered.post(
     "redriveErrors",
     "/v1/errors/redrive",
     "Send the dead messages of a group of errors back to the queues they died in.",
