@@ -7,6 +7,7 @@ from functools import partial
 from threading import Lock
 from typing import Protocol
 
+from penstock.domain.bus.formats import Arns
 from penstock.domain.errors import InvalidRequest, StoreRefused
 from penstock.domain.optional_parts import not_installed
 from penstock.domain.store.store_time import plan_start
@@ -56,6 +57,7 @@ from penstock.services.results import ResultService
 from penstock.services.routes import DeliveryService, RouteService
 from penstock.services.scaling import ScalingService
 from penstock.services.steps import StepService
+from penstock.services.topics import TopicService
 from penstock.services.workers import TaskLeases, WorkerService
 from penstock.settings import Settings, is_loopback
 from penstock.store.maintenance import clock_mark
@@ -133,7 +135,9 @@ class Broker:
         self.overview = OverviewService(store, clock)
         self.graphs = Graphs(store, clock)
         self.notifications = NotificationService(store, clock, dice, settings.limits, self.messages)
-        self.bus = Bus(store, clock, dice, settings.limits, self.directory)
+        arns = Arns(settings.sqs.region, settings.sqs.account)
+        self.topics = TopicService(store, clock, dice, self.directory)
+        self.bus = Bus(store, clock, dice, settings.limits, arns)
         self.workers = WorkerService(
             store,
             clock,

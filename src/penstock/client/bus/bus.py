@@ -25,10 +25,11 @@ from penstock.client.jobs.options import JobOptions, ResolvedOptions
 from penstock.client.local.lazy_backend import LazyBackend
 from penstock.client.resources.topics import TopicClient
 from penstock.client.sending import with_trace
-from penstock.domain import topic as topics
+from penstock.domain.bus import topic as topics
+from penstock.domain.bus.subscription import Dispatch, check_kinds
+from penstock.domain.bus.topic import EVENT_ID, TOPIC
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.draft import Draft
-from penstock.domain.topic import EVENT_ID, TOPIC, Dispatch
 from penstock.worker.application import JobSource
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -85,7 +86,7 @@ class BusMixin(ABC):
             name = settings.get("name") or function.__name__
             queue = topics.queue_name(topic, name)
             given = settings.get("kinds", ())
-            kinds = topics.check_kinds((given,) if isinstance(given, str) else tuple(given))
+            kinds = check_kinds((given,) if isinstance(given, str) else tuple(given))
             listener = QueueListener(
                 function,
                 kinds=kinds,

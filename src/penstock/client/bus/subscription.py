@@ -9,9 +9,10 @@ import msgspec
 
 from penstock.api import topics
 from penstock.client.channel import Ask, Flow
+from penstock.domain.bus.subscription import Dispatch
+from penstock.domain.bus.topic import queue_name
 from penstock.domain.errors import SubscriptionNotFound, TopicNotFound
 from penstock.domain.message.draft import Draft
-from penstock.domain.topic import Dispatch, queue_name
 
 
 class DeclaredSubscription(msgspec.Struct, frozen=True):

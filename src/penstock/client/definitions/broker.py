@@ -78,6 +78,9 @@ class BrokerDefinitions:
                     subscription,
                     kinds=one.kinds,
                     dispatch=one.dispatch,
+                    filter=one.filter,
+                    filter_scope=one.filter_scope,
+                    format=one.format,
                     settings=None if one.settings is None else msgspec.to_builtins(one.settings),
                 )
             case Kind.ROUTES:
@@ -150,7 +153,14 @@ def _section(section: Any) -> Any:
 
 
 def _subscribe(one: Subscription, settings: QueueSettings | None) -> Subscribe:
-    return Subscribe(kinds=one.kinds, dispatch=one.dispatch, settings=settings)
+    return Subscribe(
+        kinds=one.kinds,
+        dispatch=one.dispatch,
+        filter=one.filter,
+        filter_scope=one.filter_scope,
+        format=one.format,
+        settings=settings,
+    )
 
 
 def _new(one: Recurring) -> NewRecurring:

@@ -116,7 +116,7 @@ class LocalBackend(Backend):
             for declared in wanted.subscriptions:
                 if not _is_subscribed(session, declared):
                     self._creation(declared.queue, declared.settings)(session)
-                    bus.subscribe(
+                    self.broker.topics.subscribe(
                         declared.topic,
                         declared.name,
                         kinds=declared.kinds,

@@ -9,6 +9,7 @@ from decimal import Decimal, InvalidOperation
 
 import msgspec
 
+from penstock.domain.message.attribute_types import STRING, SUBJECT, TYPES, types_of
 from penstock.edge.sqs.errors import SqsError, invalid_parameter, unsupported_operation
 from penstock.edge.sqs.rules.body import FORBIDDEN
 from penstock.edge.sqs.wire.model import MessageAttributeValue
@@ -29,10 +30,8 @@ _MAX_DIGITS = 38
 _LARGEST = Decimal("1e126")
 _SMALLEST = Decimal("1e-128")
 
-TYPES = "AWS.types"  # names and data types, as JSON; SQS rejects this prefix from senders
-_STRING = "String"
 _encode = msgspec.json.Encoder().encode
-_data_types = msgspec.json.Decoder(dict[str, str])
+_OURS = (TYPES, SUBJECT)
 
 
 def check(attributes: Mapping[str, MessageAttributeValue]) -> int:
@@ -188,8 +187,8 @@ def to_stored(attributes: Mapping[str, MessageAttributeValue]) -> dict[str, str]
             texts[name] = base64.b64encode(value.BinaryValue).decode()
         else:
             texts[name] = value.StringValue or ""
-        data_type = value.DataType or _STRING
-        if data_type != _STRING:
+        data_type = value.DataType or STRING
+        if data_type != STRING:
             types[name] = data_type
     if types:
         texts[TYPES] = _encode(types).decode()
@@ -200,11 +199,11 @@ def from_stored(
     texts: Mapping[str, str], wanted: Sequence[str] | None
 ) -> dict[str, MessageAttributeValue]:
     """The attributes that the receiver asked for; those sent through other APIs are strings."""
-    types = _read_data_types(texts.get(TYPES))
+    types = types_of(texts)
     typed = {
-        name: _value(text, types.get(name, _STRING))
+        name: _value(text, types.get(name, STRING))
         for name, text in texts.items()
-        if name != TYPES
+        if name not in _OURS
     }
     return chosen(typed, wanted)
 
@@ -216,14 +215,5 @@ def _value(text: str, data_type: str) -> MessageAttributeValue:
                 BinaryValue=base64.b64decode(text, validate=True), DataType=data_type
             )
         except ValueError:  # another API stored a string under this data type
-            return MessageAttributeValue(StringValue=text, DataType=_STRING)
+            return MessageAttributeValue(StringValue=text, DataType=STRING)
     return MessageAttributeValue(StringValue=text, DataType=data_type)
-
-
-def _read_data_types(text: str | None) -> dict[str, str]:
-    if text is None:
-        return {}
-    try:
-        return _data_types.decode(text)
-    except msgspec.DecodeError:
-        return {}
