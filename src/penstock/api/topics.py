@@ -108,6 +108,17 @@ class Subscription(AnswerRecord, frozen=True):
             is_pending=settings.is_pending,
         )
 
+    def as_request(self, settings: QueueSettings | None = None) -> Subscribe:
+        """The request that would create it; `settings`: of its queue."""
+        return Subscribe(
+            kinds=self.kinds,
+            dispatch=self.dispatch,
+            filter=self.filter,
+            filter_scope=self.filter_scope,
+            format=self.format,
+            settings=settings,
+        )
+
 
 class Topic(AnswerRecord, frozen=True):
     name: Annotated[str, about("The topic's name.")]

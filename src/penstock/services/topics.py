@@ -10,6 +10,7 @@ from penstock.domain.bus import topic as topics
 from penstock.domain.bus.subscription import (
     DEFAULTS,
     Dispatch,
+    Format,
     Subscription,
     SubscriptionSettings,
     check_kinds,
@@ -50,11 +51,21 @@ class SubscribeResult(msgspec.Struct, frozen=True):
 
 
 class TopicService:
-    def __init__(self, store: Store, clock: Clock, dice: Dice, directory: Directory) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        dice: Dice,
+        directory: Directory,
+        *,
+        prepare_envelopes: Callable[[Session], None] = lambda session: None,
+    ) -> None:
+        """`prepare_envelopes`: in the transaction of a subscription to SNS's envelopes."""
         self._store = store
         self._clock = clock
         self._dice = dice
         self._directory = directory
+        self._prepare_envelopes = prepare_envelopes
 
     # --- topics ---
 
@@ -129,6 +140,7 @@ class TopicService:
             queue = self._queue(session, queue_name, settings, now=now)
             _check_subscription_limit(session, topic_no, name)
             before = session.topics.subscription(topic_no, name)
+            present = DEFAULTS if before is None else before.settings
             is_new = session.topics.subscribe(
                 topic_no,
                 name,
@@ -136,9 +148,7 @@ class TopicService:
                 kinds=wanted,
                 dispatch=dispatch,
                 now=now,
-                settings=check_subscription(
-                    change(DEFAULTS if before is None else before.settings)
-                ),
+                settings=self._checked(session, change(present)),
             )
             return SubscribeResult(existing_subscription(session, topic, name), is_new)
 
@@ -165,7 +175,7 @@ class TopicService:
                 kinds=(),
                 dispatch=Dispatch.SHARED,
                 now=now,
-                settings=settings,
+                settings=self._checked(session, settings),
                 shares_queue=True,
             )
             return SubscribeResult(existing_subscription(session, topic, name), is_new)
@@ -189,7 +199,7 @@ class TopicService:
                 kinds=found.kinds,
                 dispatch=found.dispatch,
                 now=now,
-                settings=check_subscription(change(found.settings)),
+                settings=self._checked(session, change(found.settings)),
                 shares_queue=True,
             )
             return existing_subscription(session, topic, name)
@@ -224,6 +234,12 @@ class TopicService:
                 self._directory.forget(found.queue)
 
         return write(self._store, do)
+
+    def _checked(self, session: Session, settings: SubscriptionSettings) -> SubscriptionSettings:
+        check_subscription(settings)
+        if settings.format is Format.SNS:
+            self._prepare_envelopes(session)
+        return settings
 
     def _touch_or_add(self, session: Session, topic: str, *, now: int, revision: int) -> int:
         session.topics.add(topic, now=now, revision=revision)

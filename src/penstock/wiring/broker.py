@@ -45,6 +45,7 @@ from penstock.services.circuits.details import CircuitDetails
 from penstock.services.circuits.job_routes import JobRoutes
 from penstock.services.directory import Directory
 from penstock.services.documents import DocumentService
+from penstock.services.envelopes import EnvelopeSigner
 from penstock.services.flows.flows import FlowService
 from penstock.services.flows.members import FlowMemberService
 from penstock.services.history import FactService, HistoryService
@@ -64,6 +65,7 @@ from penstock.store.maintenance import clock_mark
 from penstock.store.maintenance.migrate import Migration
 from penstock.store.store import SqlStore, migrate_sqlite, open_sqlite
 from penstock.supervision.health import NodeHealth
+from penstock.wiring.key_pairs import LazyKeyPairs
 from penstock.wiring.lake_writers import archive_loop
 from penstock.wiring.pushing import pusher_thread
 from penstock.wiring.sql import sql_of_server
@@ -136,7 +138,14 @@ class Broker:
         self.graphs = Graphs(store, clock)
         self.notifications = NotificationService(store, clock, dice, settings.limits, self.messages)
         arns = Arns(settings.sqs.region, settings.sqs.account)
-        self.topics = TopicService(store, clock, dice, self.directory)
+        self.envelope_signer = EnvelopeSigner(store, clock, LazyKeyPairs())
+        self.topics = TopicService(
+            store,
+            clock,
+            dice,
+            self.directory,
+            prepare_envelopes=self.envelope_signer.ensure,
+        )
         self.bus = Bus(store, clock, dice, settings.limits, arns)
         self.workers = WorkerService(
             store,

@@ -330,3 +330,27 @@ async def test_an_event_is_published_on_an_event_loop_too(app, broker, topic):
 
     assert published.messages == 1
     assert counts(broker, f"{topic}.a").ready == 1
+
+
+def test_a_filter_decides_which_events_a_handler_gets(app, broker, topic):
+    @app.subscribe(topic, name="eu", filter={"region": [{"prefix": "eu-"}]})
+    def handle(event: int) -> None:
+        pass
+
+    @app.subscribe(topic, name="paid", filter={"state": ["paid"]}, filter_scope="body")
+    def handle_paid(event: dict) -> None:
+        pass
+
+    assert app.publish(topic, 1, attributes={"region": "eu-west"}).messages == 1
+    assert app.publish(topic, {"state": "paid"}, attributes={"region": "us"}).messages == 1
+    assert app.publish(topic, {"state": "open"}).messages == 0
+    assert counts(broker, f"{topic}.eu").ready == counts(broker, f"{topic}.paid").ready == 1
+
+
+@pytest.mark.no_store("declaring")
+def test_functions_of_one_subscription_have_one_filter():
+    app = Penstock("sqlite:///nowhere.db")
+    app.subscribe("orders", name="a", kinds="b", filter={"x": ["y"]})(lambda event: None)
+
+    with pytest.raises(InvalidRequest, match="another filter"):
+        app.subscribe("orders", name="a", kinds="c")(lambda event: None)

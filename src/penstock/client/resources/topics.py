@@ -65,6 +65,10 @@ class TopicClient(ResourceClient):
             wanted["settings"] = settings
         return self._request(topics.SUBSCRIBE, wanted, topic=topic, subscription=name)
 
+    def put_subscription(self, topic: str, name: str, wanted: topics.Subscribe) -> Subscription:
+        """The same with a record."""
+        return self._request(topics.SUBSCRIBE, wanted, topic=topic, subscription=name)
+
     def subscription(self, topic: str, name: str) -> Subscription:
         return self._request(topics.GET_SUBSCRIPTION, topic=topic, subscription=name)
 

@@ -10,8 +10,9 @@ from decimal import Decimal, InvalidOperation
 import msgspec
 
 from penstock.domain.message.attribute_types import STRING, SUBJECT, TYPES, types_of
-from penstock.edge.sqs.errors import SqsError, invalid_parameter, unsupported_operation
-from penstock.edge.sqs.rules.body import FORBIDDEN
+from penstock.edge.aws.characters import FORBIDDEN
+from penstock.edge.aws.errors import AwsError, invalid_parameter
+from penstock.edge.sqs.errors import unsupported_operation
 from penstock.edge.sqs.wire.model import MessageAttributeValue
 
 MAX_ATTRIBUTES = 10
@@ -41,7 +42,7 @@ def check(attributes: Mapping[str, MessageAttributeValue]) -> int:
             f"Number of message attributes [{len(attributes)}] exceeds the allowed maximum "
             f"[{MAX_ATTRIBUTES}]."
         )
-    return sum(_check_one(name, value) for name, value in attributes.items())
+    return sum(check_one(name, value) for name, value in attributes.items())
 
 
 def chosen(
@@ -87,7 +88,7 @@ def check_system(attributes: Mapping[str, MessageAttributeValue]) -> str | None:
     return value.StringValue
 
 
-def _check_one(name: str, value: MessageAttributeValue) -> int:
+def check_one(name: str, value: MessageAttributeValue) -> int:
     _check_name(name)
     if value.StringListValues or value.BinaryListValues:
         raise unsupported_operation(
@@ -168,7 +169,7 @@ def _check_number(name: str, text: str) -> None:
         )
 
 
-def _no_value(name: str, base: str) -> SqsError:
+def _no_value(name: str, base: str) -> AwsError:
     return invalid_parameter(
         f"Message (user) attribute '{name}' must contain a non-empty value of type '{base}'."
     )
