@@ -9,7 +9,7 @@ from pathlib import Path
 
 from penstock.edge.sns.protocol import RIGHTS
 from tests.docs.snippets import ROOT, read_blocks
-from tests.edge.live import LiveServer
+from tests.edge.conftest import MakeServer
 
 PAGE = "docs/sns.md"
 
@@ -26,14 +26,14 @@ def test_all_operations_are_listed_with_their_roles() -> None:
     assert listed == {name: "any" if role is None else role for name, (role, _) in RIGHTS.items()}
 
 
-def test_the_example_runs(server: LiveServer, tmp_path: Path) -> None:
+def test_the_example_runs(make_server: MakeServer, tmp_path: Path) -> None:
     environment = {
         "AWS_REGION": "us-east-1",
         "AWS_DEFAULT_REGION": "us-east-1",
         "AWS_ACCESS_KEY_ID": "any",
         "AWS_SECRET_ACCESS_KEY": "thing",
     }
-    script = read_blocks(PAGE, "boto3").replace("http://127.0.0.1:7654", server.url)
+    script = read_blocks(PAGE, "boto3").replace("http://127.0.0.1:7654", make_server().url)
 
     done = subprocess.run(
         [sys.executable, "-c", script],

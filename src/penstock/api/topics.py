@@ -28,7 +28,7 @@ from penstock.domain.access.api_key import Role
 from penstock.domain.bus import subscription
 from penstock.domain.bus import topic as domain
 from penstock.domain.bus.filter_policy import FilterScope
-from penstock.domain.bus.subscription import Dispatch, Format
+from penstock.domain.bus.subscription import Dispatch, MessageFormat
 from penstock.domain.errors import (
     QueueExists,
     QueueFull,
@@ -52,7 +52,7 @@ EventFilter = Annotated[
 ]
 FilterTarget = Annotated[FilterScope, about("What the filter looks at.")]
 EventFormat = Annotated[
-    Format,
+    MessageFormat,
     about("event: the body, with topic and id as attributes; raw: the body; sns: SNS's envelope."),
 ]
 
@@ -64,7 +64,7 @@ class Subscribe(RequestRecord):
     dispatch: DispatchPolicy = Dispatch.SHARED
     filter: EventFilter = None
     filter_scope: FilterTarget = FilterScope.ATTRIBUTES
-    format: EventFormat = Format.EVENT
+    format: EventFormat = MessageFormat.EVENT
     settings: Annotated[
         QueueSettings | None,
         about("The settings of its queue. Null: its present settings, or the defaults."),

@@ -10,7 +10,7 @@ from penstock.domain.bus import topic as topics
 from penstock.domain.bus.subscription import (
     DEFAULTS,
     Dispatch,
-    Format,
+    MessageFormat,
     Subscription,
     SubscriptionSettings,
     check_kinds,
@@ -237,7 +237,7 @@ class TopicService:
 
     def _checked(self, session: Session, settings: SubscriptionSettings) -> SubscriptionSettings:
         check_subscription(settings)
-        if settings.format is Format.SNS:
+        if settings.format is MessageFormat.SNS:
             self._prepare_envelopes(session)
         return settings
 
@@ -265,7 +265,7 @@ class TopicService:
         return self._directory.cache(changed)
 
     def _revision(self) -> int:
-        """A random number: one that a rolled-back transaction has used does not come again."""
+        """A random number: a rolled-back transaction's is never used by another."""
         return int(self._dice.digits(_REVISION_DIGITS), 16)
 
 

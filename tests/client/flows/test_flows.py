@@ -82,6 +82,8 @@ def test_a_flow_is_cancelled_and_takes_nothing_more(
     assert ran == []
     with pytest.raises(WrongState):
         f.add(jobs.note, "c")
+    with pytest.raises(WrongState, match="create it again"):
+        f.redrive()
 
 
 def test_a_job_adds_members_to_its_flow_while_it_runs(

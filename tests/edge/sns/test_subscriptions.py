@@ -125,7 +125,7 @@ def test_an_ended_subscription_gets_nothing(sns: Sns, topic: str, queue: str) ->
         sns.client.get_subscription_attributes(SubscriptionArn=arn)
 
 
-def test_a_publish_goes_on_when_a_queue_is_deleted(sns: Sns, aws: Aws, topic: str) -> None:
+def test_a_deleted_queue_does_not_affect_the_others(sns: Sns, aws: Aws, topic: str) -> None:
     stays, goes = sns.raw(topic), sns.raw(topic)
     sns.publish(topic, "a")
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.edge.aws.errors import internal_failure
-from penstock.edge.aws.operation import Output
+from penstock.edge.aws.operation import AwsOutput
 from penstock.edge.sqs import errors
 from penstock.edge.sqs.api import protocol_of
 from penstock.edge.sqs.wire import model
@@ -61,7 +61,7 @@ def test_trouble_of_ours_is_the_receivers_fault():
     assert dict(response.headers)[b"x-amzn-query-error"] == b"InternalFailure;Receiver"
 
 
-def xml_of(operation: str, output: Output | None) -> str:
+def xml_of(operation: str, output: AwsOutput | None) -> str:
     response = protocol_of(a_form_request(Action=operation)).answer(
         OPERATIONS[operation], output, ID
     )

@@ -20,11 +20,11 @@ from penstock.client.declared_queues import QueueOptions
 from penstock.client.jobs import tracing
 from penstock.client.jobs.current import Current
 from penstock.client.jobs.handlers import JobHandlers
-from penstock.client.jobs.json_values import json_of
 from penstock.client.jobs.options import JobOptions, ResolvedOptions
 from penstock.client.local.lazy_backend import LazyBackend
 from penstock.client.resources.topics import TopicClient
 from penstock.client.sending import with_trace
+from penstock.client.values.json_values import json_of
 from penstock.domain.bus import topic as topics
 from penstock.domain.bus.filter_policy import FilterScope, compile_filter
 from penstock.domain.bus.subscription import Dispatch, check_kinds

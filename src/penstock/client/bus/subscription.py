@@ -10,7 +10,7 @@ import msgspec
 from penstock.api import topics
 from penstock.client.channel import Ask, Flow
 from penstock.domain.bus.filter_policy import FilterScope
-from penstock.domain.bus.subscription import Dispatch, Format
+from penstock.domain.bus.subscription import Dispatch, MessageFormat
 from penstock.domain.bus.topic import queue_name
 from penstock.domain.errors import SubscriptionNotFound, TopicNotFound
 from penstock.domain.message.draft import Draft
@@ -41,7 +41,9 @@ class DeclaredSubscription(msgspec.Struct, frozen=True):
 
     def is_like(self, other: topics.Subscribe) -> bool:
         """Whether a stored subscription is as declared."""
-        return self.wanted == msgspec.structs.replace(other, format=Format.EVENT, settings=None)
+        return self.wanted == msgspec.structs.replace(
+            other, format=MessageFormat.EVENT, settings=None
+        )
 
 
 class Publication(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,7 +19,7 @@ from penstock.api.topics import (
 )
 from penstock.client.resources.resource import ResourceClient
 from penstock.domain.bus.filter_policy import FilterScope
-from penstock.domain.bus.subscription import Dispatch, Format
+from penstock.domain.bus.subscription import Dispatch, MessageFormat
 
 
 class TopicClient(ResourceClient):
@@ -50,7 +50,7 @@ class TopicClient(ResourceClient):
         dispatch: Dispatch | str = Dispatch.SHARED,
         filter: Mapping[str, Any] | None = None,
         filter_scope: FilterScope | str = FilterScope.ATTRIBUTES,
-        format: Format | str = Format.EVENT,
+        format: MessageFormat | str = MessageFormat.EVENT,
         settings: Mapping[str, Any] | None = None,
     ) -> Subscription:
         """Create or change a subscription; creates a missing topic and queue."""

@@ -37,7 +37,7 @@ class FilterScope(StrEnum):
     BODY = "body"
 
 
-class Filter(msgspec.Struct, frozen=True):
+class CompiledFilter(msgspec.Struct, frozen=True):
     """A compiled filter."""
 
     scope: FilterScope
@@ -75,7 +75,7 @@ class FilteredEvent:
 
 
 @lru_cache(maxsize=8_192)
-def compile_filter(text: str, scope: FilterScope) -> Filter:
+def compile_filter(text: str, scope: FilterScope) -> CompiledFilter:
     """Raises InvalidFilter."""
     if len(text) > MAX_FILTER_CHARS:
         raise InvalidFilter(f"Filter policy has more than {MAX_FILTER_CHARS} characters")
@@ -89,7 +89,7 @@ def compile_filter(text: str, scope: FilterScope) -> Filter:
     matches = compiler.object(given, depth=1)
     if compiler.combinations > MAX_COMBINATIONS:
         raise InvalidFilter("Filter policy is too complex")
-    return Filter(scope, matches, compiler.keys)
+    return CompiledFilter(scope, matches, compiler.keys)
 
 
 class _Compiler:

@@ -9,7 +9,7 @@ import msgspec
 
 from penstock.domain.bus import envelope
 from penstock.domain.bus.filter_policy import FilteredEvent
-from penstock.domain.bus.subscription import DEFAULTS, Format, Subscription
+from penstock.domain.bus.subscription import DEFAULTS, MessageFormat, Subscription
 from penstock.domain.bus.topic import EVENT_ID, TOPIC, Topic
 from penstock.domain.message.attribute_types import SUBJECT
 from penstock.domain.message.draft import Draft
@@ -62,9 +62,9 @@ class PublishedEvent:
 
     def draft_for(self, subscription: Subscription, *, arns: Arns, now: int) -> Draft:
         settings = subscription.settings
-        if settings is DEFAULTS or settings.format is Format.EVENT:
+        if settings is DEFAULTS or settings.format is MessageFormat.EVENT:
             return self._event(subscription)
-        if settings.format is Format.RAW:
+        if settings.format is MessageFormat.RAW:
             return self._with(subscription, attributes=_without(self.draft.attributes, SUBJECT))
         text = envelope.to_text(self._envelope(subscription, arns=arns, now=now))
         return self._with(subscription, body=text, attributes=None, kind=envelope.KIND)

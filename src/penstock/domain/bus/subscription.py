@@ -20,7 +20,7 @@ class Dispatch(StrEnum):
     STICKY = "sticky"  # to the worker that published it, as long as it is alive
 
 
-class Format(StrEnum):
+class MessageFormat(StrEnum):
     EVENT = "event"  # the event's body; with the topic and its id as attributes
     RAW = "raw"  # the event's body as it is
     SNS = "sns"  # the envelope of SNS, with a signature
@@ -31,7 +31,7 @@ class SubscriptionSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defau
 
     filter: str | None = None  # JSON
     filter_scope: FilterScope = FilterScope.ATTRIBUTES
-    format: Format = Format.EVENT
+    format: MessageFormat = MessageFormat.EVENT
     annotations: dict[str, str] = {}  # what the SNS API keeps
     token: str | None = None  # confirms it; it gets no events before
 

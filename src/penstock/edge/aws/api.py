@@ -16,7 +16,7 @@ from penstock.domain.delivery.addresses import Network, is_within, networks
 from penstock.domain.errors import PenstockError, ShuttingDown, TooLarge
 from penstock.edge.aws import sigv4
 from penstock.edge.aws.errors import AwsError
-from penstock.edge.aws.operation import AwsOperation, Input, Output, WireProtocol
+from penstock.edge.aws.operation import AwsOperation, AwsOutput, Input, WireProtocol
 from penstock.edge.server.app import refuse_pages
 from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Request, Respond, Response
@@ -39,7 +39,7 @@ class PendingAnswer(msgspec.Struct, Generic[A, R], frozen=True):
 
 
 # What an operation returns; errors that it raises, now or later, are rendered as AWS's errors.
-AnyAnswer = PendingAnswer[Any, Any] | Awaitable[Output | None]
+AnyAnswer = PendingAnswer[Any, Any] | Awaitable[AwsOutput | None]
 
 
 class AwsApi(ABC):
@@ -110,7 +110,7 @@ class AwsApi(ABC):
                     answer = pending.error_of(answer)
                 raise answer
             output = pending.finish(answer)
-            if isinstance(output, Output) or output is None:
+            if isinstance(output, AwsOutput) or output is None:
                 response = protocol.answer(operation, output, request_id)
             else:
                 self._respond_later(protocol, operation, output, request_id, respond)

@@ -15,7 +15,7 @@ class Input(msgspec.Struct, frozen=True):
     pass
 
 
-class Output(msgspec.Struct, omit_defaults=True):
+class AwsOutput(msgspec.Struct, omit_defaults=True):
     pass
 
 
@@ -27,7 +27,7 @@ class AwsOperation:
         name: str,
         right: tuple[Role | None, Scope],  # no role: a key of any role
         input_type: type[Input],
-        output_type: type[Output] | None,
+        output_type: type[AwsOutput] | None,
     ) -> None:
         self.name = name
         self.role, self.scope = right
@@ -60,7 +60,7 @@ class WireProtocol(Protocol):
         ...
 
     def answer(
-        self, operation: AwsOperation, output: Output | None, request_id: str
+        self, operation: AwsOperation, output: AwsOutput | None, request_id: str
     ) -> Response: ...
 
     def refuse(self, error: AwsError, request_id: str) -> Response: ...

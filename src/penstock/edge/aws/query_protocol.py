@@ -13,7 +13,7 @@ import msgspec
 
 from penstock.edge.aws.errors import AwsError, invalid_action, invalid_value, serialization
 from penstock.edge.aws.flat import Dialect, QueryMember, is_struct, members
-from penstock.edge.aws.operation import AwsOperation, Input, Output
+from penstock.edge.aws.operation import AwsOperation, AwsOutput, Input
 from penstock.edge.aws.query_answers import json_answer, json_refusal, xml_answer, xml_refusal
 from penstock.edge.server.request import Request, Response
 
@@ -72,7 +72,9 @@ class QueryProtocol(ABC):
         self.complete(operation, given, request)
         return operation, operation.decode(_encode(given))
 
-    def answer(self, operation: AwsOperation, output: Output | None, request_id: str) -> Response:
+    def answer(
+        self, operation: AwsOperation, output: AwsOutput | None, request_id: str
+    ) -> Response:
         given = None if operation.output_type is None else output
         if self._wants_json:
             body = json_answer(self.dialect, operation.name, given, request_id)

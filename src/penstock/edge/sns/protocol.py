@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.domain.access.api_key import Role, Scope
 from penstock.edge.aws.flat import Dialect, Names
-from penstock.edge.aws.operation import AwsOperation, Input, Output
+from penstock.edge.aws.operation import AwsOperation, AwsOutput, Input
 from penstock.edge.aws.query_protocol import QueryProtocol
 from penstock.edge.server.request import Request
 from penstock.edge.sns import wire
@@ -16,7 +16,7 @@ _LISTED = (None, Scope.FILTERED)
 
 Right = tuple[Role | None, Scope]
 
-_OPERATIONS: dict[str, tuple[Right, type[Input], type[Output] | None]] = {
+_OPERATIONS: dict[str, tuple[Right, type[Input], type[AwsOutput] | None]] = {
     "AddPermission": (_OPERATE, wire.AddPermissionInput, None),
     "ConfirmSubscription": (_ANY, wire.ConfirmSubscriptionInput, wire.SubscribeResult),
     "CreateTopic": (_OPERATE, wire.CreateTopicInput, wire.CreateTopicResult),

@@ -9,7 +9,7 @@ import msgspec
 from penstock.domain.bus.conditions import InvalidFilter
 from penstock.domain.bus.filter_policy import FilterScope, compile_filter
 from penstock.domain.bus.formats import PROTOCOL
-from penstock.domain.bus.subscription import Format, Subscription, SubscriptionSettings
+from penstock.domain.bus.subscription import MessageFormat, Subscription, SubscriptionSettings
 from penstock.edge.sns.delivery_policy import check_policy
 from penstock.edge.sns.errors import from_core, invalid_parameter
 from penstock.edge.sns.topic_attributes import PREFIX
@@ -27,14 +27,14 @@ _SCOPES = {
 _SCOPE_NAMES = {scope: name for name, scope in _SCOPES.items()}
 
 
-class RedrivePolicy(msgspec.Struct, frozen=True):
+class SubscriptionRedrive(msgspec.Struct, frozen=True):
     deadLetterTargetArn: str  # noqa: N815
 
 
 def new_settings(protocol: str, endpoint: str, given: Mapping[str, str]) -> SubscriptionSettings:
     """The settings of a new subscription; raises InvalidParameter."""
     settings = SubscriptionSettings(
-        format=Format.SNS, annotations={PROTOCOL: protocol, ENDPOINT: endpoint}
+        format=MessageFormat.SNS, annotations={PROTOCOL: protocol, ENDPOINT: endpoint}
     )
     # The scope first, because it says which filters are valid.
     for name in sorted(given, key=lambda name: name != "FilterPolicyScope"):
@@ -53,7 +53,7 @@ def changed(settings: SubscriptionSettings, name: str, value: str) -> Subscripti
                     f"Attributes Reason: RawMessageDelivery: Invalid value [{value[:40]}]. Must be "
                     "true or false."
                 )
-            return replace(settings, format=Format.RAW if is_raw else Format.SNS)
+            return replace(settings, format=MessageFormat.RAW if is_raw else MessageFormat.SNS)
         case "FilterPolicyScope":
             scope = _SCOPES.get(value)
             if scope is None:
@@ -82,7 +82,7 @@ def confirmed(settings: SubscriptionSettings) -> SubscriptionSettings:
 def dead_letter_queue(text: str) -> QueueArn:
     """The queue that a redrive policy names; raises InvalidParameter."""
     try:
-        given = msgspec.json.decode(text, type=RedrivePolicy)
+        given = msgspec.json.decode(text, type=SubscriptionRedrive)
     except (msgspec.DecodeError, RecursionError):
         raise invalid_parameter(
             "RedrivePolicy: it must be a JSON object with deadLetterTargetArn"
@@ -105,7 +105,7 @@ def shown(
         "Owner": owner,
         "Protocol": protocol_of(one),
         "Endpoint": annotations.get(ENDPOINT, queue_arn),
-        "RawMessageDelivery": str(settings.format is not Format.SNS).lower(),
+        "RawMessageDelivery": str(settings.format is not MessageFormat.SNS).lower(),
         "PendingConfirmation": str(settings.is_pending).lower(),
         "ConfirmationWasAuthenticated": annotations.get(CONFIRMED_BY_OWNER, "true"),
         "SubscriptionPrincipal": f"arn:aws:iam::{owner}:root",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from penstock.edge.aws.operation import Input, Output
+from penstock.edge.aws.operation import AwsOutput, Input
 from penstock.edge.sqs.wire.model import MessageAttributeValue
 
 
@@ -29,7 +29,7 @@ class Tag(msgspec.Struct, omit_defaults=True):
     Value: str = ""
 
 
-class Empty(Output):
+class Empty(AwsOutput):
     """Of operations that answer an empty result, which SDKs look for."""
 
 
@@ -43,11 +43,11 @@ class CreateTopicInput(Input, frozen=True):
     DataProtectionPolicy: str | None = None
 
 
-class CreateTopicResult(Output):
+class CreateTopicResult(AwsOutput):
     TopicArn: str
 
 
-class Topic(Output):
+class Topic(AwsOutput):
     TopicArn: str
 
 
@@ -55,12 +55,12 @@ class ListTopicsInput(Input, frozen=True):
     NextToken: str | None = None
 
 
-class ListTopicsResult(Output):
+class ListTopicsResult(AwsOutput):
     Topics: list[Topic]
     NextToken: str | None = None
 
 
-class AttributesResult(Output):
+class AttributesResult(AwsOutput):
     Attributes: dict[str, str]
 
 
@@ -87,7 +87,7 @@ class UntagResourceInput(ResourceInput, frozen=True):
     TagKeys: list[str] | None = None
 
 
-class ListTagsForResourceResult(Output):
+class ListTagsForResourceResult(AwsOutput):
     Tags: list[Tag]
 
 
@@ -101,7 +101,7 @@ class SubscribeInput(TopicInput, frozen=True):
     ReturnSubscriptionArn: str | None = None
 
 
-class SubscribeResult(Output):
+class SubscribeResult(AwsOutput):
     SubscriptionArn: str
 
 
@@ -115,7 +115,7 @@ class SetSubscriptionAttributesInput(SubscriptionInput, frozen=True):
     AttributeValue: str | None = None
 
 
-class Subscription(Output):
+class Subscription(AwsOutput):
     SubscriptionArn: str
     Owner: str
     Protocol: str
@@ -131,7 +131,7 @@ class ListSubscriptionsByTopicInput(TopicInput, frozen=True):
     NextToken: str | None = None
 
 
-class ListSubscriptionsResult(Output):
+class ListSubscriptionsResult(AwsOutput):
     Subscriptions: list[Subscription]
     NextToken: str | None = None
 
@@ -151,7 +151,7 @@ class PublishInput(Input, frozen=True):
     MessageGroupId: str | None = None
 
 
-class PublishResult(Output):
+class PublishResult(AwsOutput):
     MessageId: str
     SequenceNumber: str | None = None
 
@@ -170,19 +170,19 @@ class PublishBatchInput(TopicInput, frozen=True):
     PublishBatchRequestEntries: list[PublishBatchRequestEntry] | None = None
 
 
-class PublishBatchResultEntry(Output):
+class PublishBatchResultEntry(AwsOutput):
     Id: str
     MessageId: str
     SequenceNumber: str | None = None
 
 
-class BatchResultErrorEntry(Output):
+class BatchResultErrorEntry(AwsOutput):
     Id: str
     Code: str
     Message: str
     SenderFault: bool
 
 
-class PublishBatchResult(Output):
+class PublishBatchResult(AwsOutput):
     Successful: list[PublishBatchResultEntry]
     Failed: list[BatchResultErrorEntry]

@@ -9,7 +9,7 @@ from penstock.domain.errors import PenstockError
 from penstock.edge.aws import sigv4
 from penstock.edge.aws.api import AnyAnswer, AwsApi
 from penstock.edge.aws.errors import AwsError
-from penstock.edge.aws.operation import AwsOperation, Input, Output, WireProtocol
+from penstock.edge.aws.operation import AwsOperation, AwsOutput, Input, WireProtocol
 from penstock.edge.aws.query_protocol import (
     OperationMissing,
     may_name,
@@ -115,7 +115,9 @@ class UnknownProtocol:
     def read(self, request: Request) -> tuple[AwsOperation, Input]:
         raise OperationMissing
 
-    def answer(self, operation: AwsOperation, output: Output | None, request_id: str) -> Response:
+    def answer(
+        self, operation: AwsOperation, output: AwsOutput | None, request_id: str
+    ) -> Response:
         return unknown_operation(request_id)
 
     def refuse(self, error: AwsError, request_id: str) -> Response:

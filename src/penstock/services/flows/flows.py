@@ -8,7 +8,7 @@ import msgspec
 
 from penstock.domain.errors import InvalidRequest, QueueExists, WrongState
 from penstock.domain.flow import plan
-from penstock.domain.flow.flow import Flow, FlowOutcome
+from penstock.domain.flow.flow import Flow
 from penstock.domain.flow.member import NOT_SENT, MemberState
 from penstock.domain.flow.plan import PlannedMember
 from penstock.domain.limits import Limits
@@ -106,8 +106,11 @@ class FlowService:
     def redrive(self, flow_id: str, *, member: str | None) -> Steps[tuple[int, Flow]]:
         """All dead members, or one; and those that could not be sent.  Raises WrongState."""
         flow = yield from self.get(flow_id)
-        if flow.outcome is FlowOutcome.CANCELLED:
-            raise WrongState(f"flow {flow_id} was cancelled and cannot be redriven")
+        if flow.is_cancelled:
+            raise WrongState(
+                f"flow {flow_id} was cancelled and cannot be redriven: create it again,"
+                " or redrive single messages of it that are dead"
+            )
         flow_no, redriven, after_no = flow.flow_no, 0, 0
         now = self._clock.now()
         nos: list[int] | None = None

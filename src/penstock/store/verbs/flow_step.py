@@ -76,7 +76,7 @@ class FlowStep:
             self._count(member, after)
             if member.state is MemberState.RELEASED:
                 ended[member.message_no] = OUTCOMES[after]
-            elif after is MemberState.RELEASED:
+            elif after is MemberState.RELEASED and not self.flows[member.flow_no].is_cancelled:
                 back.append(member)
         for (state, reason), nos in changed.items():
             self._end(nos, state, reason)

@@ -29,7 +29,7 @@ _FILTERS = RecordFlags(ListTopics, "prefix limit")
 _SUBSCRIBE = RecordFlags(
     Subscribe,
     "kinds:kind dispatch filter filter_scope format",
-    forms={"filter": Form("JSON", _json_object)},
+    forms={"filter": Form("JSON", _json_object, is_whole=True)},
 )
 _PUBLISH = RecordFlags(Draft, "kind tags:tag group dedup_key")
 _LISTED = View("name:topic published unmatched created_at:since")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, field
 
-from penstock.edge.aws.operation import Input, Output
+from penstock.edge.aws.operation import AwsOutput, Input
 
 
 class QueueInput(Input, frozen=True):
@@ -46,7 +46,7 @@ class CreateQueueRequest(Input, frozen=True):
     tags: dict[str, str] | None = None
 
 
-class CreateQueueResult(Output):
+class CreateQueueResult(AwsOutput):
     QueueUrl: str
 
 
@@ -55,7 +55,7 @@ class GetQueueUrlRequest(Input, frozen=True):
     QueueOwnerAWSAccountId: str | None = None
 
 
-class GetQueueUrlResult(Output):
+class GetQueueUrlResult(AwsOutput):
     QueueUrl: str
 
 
@@ -65,7 +65,7 @@ class ListQueuesRequest(Input, frozen=True):
     MaxResults: int | None = None
 
 
-class ListQueuesResult(Output):
+class ListQueuesResult(AwsOutput):
     QueueUrls: list[str] = field(default_factory=list)
     NextToken: str | None = None
 
@@ -82,7 +82,7 @@ class GetQueueAttributesRequest(QueueInput, frozen=True):
     AttributeNames: list[str] | None = None
 
 
-class GetQueueAttributesResult(Output):
+class GetQueueAttributesResult(AwsOutput):
     Attributes: dict[str, str] = field(default_factory=dict)
 
 
@@ -95,7 +95,7 @@ class ListDeadLetterSourceQueuesRequest(QueueInput, frozen=True):
     MaxResults: int | None = None
 
 
-class ListDeadLetterSourceQueuesResult(Output):
+class ListDeadLetterSourceQueuesResult(AwsOutput):
     QueueUrls: list[str] = field(name="queueUrls")
     NextToken: str | None = None
 
@@ -115,7 +115,7 @@ class ListQueueTagsRequest(QueueInput, frozen=True):
     pass
 
 
-class ListQueueTagsResult(Output):
+class ListQueueTagsResult(AwsOutput):
     Tags: dict[str, str] = field(default_factory=dict)
 
 
@@ -141,7 +141,7 @@ class SendMessageRequest(QueueInput, frozen=True):
     MessageGroupId: str | None = None
 
 
-class SendMessageResult(Output, kw_only=True):
+class SendMessageResult(AwsOutput, kw_only=True):
     MD5OfMessageBody: str
     MD5OfMessageAttributes: str | None = None
     MD5OfMessageSystemAttributes: str | None = None
@@ -172,7 +172,7 @@ class SendMessageBatchResultEntry(msgspec.Struct, omit_defaults=True):
     SequenceNumber: str | None = None
 
 
-class SendMessageBatchResult(Output):
+class SendMessageBatchResult(AwsOutput):
     Successful: list[SendMessageBatchResultEntry] = field(default_factory=list)
     Failed: list[BatchResultErrorEntry] = field(default_factory=list)
 
@@ -200,7 +200,7 @@ class Message(msgspec.Struct, omit_defaults=True):
     MessageAttributes: dict[str, MessageAttributeValue] = field(default_factory=dict)
 
 
-class ReceiveMessageResult(Output):
+class ReceiveMessageResult(AwsOutput):
     Messages: list[Message] = field(default_factory=list)
 
 
@@ -224,7 +224,7 @@ class DeleteMessageBatchResultEntry(msgspec.Struct):
     Id: str
 
 
-class DeleteMessageBatchResult(Output):
+class DeleteMessageBatchResult(AwsOutput):
     Successful: list[DeleteMessageBatchResultEntry] = field(default_factory=list)
     Failed: list[BatchResultErrorEntry] = field(default_factory=list)
 
@@ -248,7 +248,7 @@ class ChangeMessageVisibilityBatchResultEntry(msgspec.Struct):
     Id: str
 
 
-class ChangeMessageVisibilityBatchResult(Output):
+class ChangeMessageVisibilityBatchResult(AwsOutput):
     Successful: list[ChangeMessageVisibilityBatchResultEntry] = field(default_factory=list)
     Failed: list[BatchResultErrorEntry] = field(default_factory=list)
 
@@ -262,7 +262,7 @@ class StartMessageMoveTaskRequest(Input, frozen=True):
     MaxNumberOfMessagesPerSecond: int | None = None
 
 
-class StartMessageMoveTaskResult(Output):
+class StartMessageMoveTaskResult(AwsOutput):
     TaskHandle: str
 
 
@@ -283,7 +283,7 @@ class ListMessageMoveTasksResultEntry(msgspec.Struct, omit_defaults=True):
     StartedTimestamp: int | None = None  # milliseconds since the epoch
 
 
-class ListMessageMoveTasksResult(Output):
+class ListMessageMoveTasksResult(AwsOutput):
     Results: list[ListMessageMoveTasksResultEntry] = field(default_factory=list)
 
 
@@ -291,5 +291,5 @@ class CancelMessageMoveTaskRequest(Input, frozen=True):
     TaskHandle: str | None = None
 
 
-class CancelMessageMoveTaskResult(Output):
+class CancelMessageMoveTaskResult(AwsOutput):
     ApproximateNumberOfMessagesMoved: int

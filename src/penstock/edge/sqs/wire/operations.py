@@ -8,7 +8,7 @@ import msgspec
 
 from penstock.domain.access.api_key import Role, Scope
 from penstock.edge.aws.errors import AwsError, invalid_action
-from penstock.edge.aws.operation import AwsOperation, Input, Output
+from penstock.edge.aws.operation import AwsOperation, AwsOutput, Input
 from penstock.edge.server.request import Request, Response
 from penstock.edge.sqs.errors import invalid_message_contents
 from penstock.edge.sqs.rules.content import MAX_BYTES
@@ -56,7 +56,7 @@ class SqsOperation(AwsOperation):
     __slots__ = ()
 
     def __init__(self, name: str) -> None:
-        output: type[Output] | None = getattr(model, f"{name}Result", None)
+        output: type[AwsOutput] | None = getattr(model, f"{name}Result", None)
         super().__init__(name, RIGHTS[name], getattr(model, f"{name}{_INPUT}"), output)
 
     def _unreadable(self, body: bytes, error: Exception) -> AwsError:
@@ -97,7 +97,9 @@ class JsonProtocol:
             raise invalid_action(target.decode("latin-1")[:200].removeprefix(_PREFIX))
         return operation, operation.decode(request.body)
 
-    def answer(self, operation: AwsOperation, output: Output | None, request_id: str) -> Response:
+    def answer(
+        self, operation: AwsOperation, output: AwsOutput | None, request_id: str
+    ) -> Response:
         body = b"" if operation.output_type is None else _encode(output)
         headers = ((b"x-amzn-RequestId", request_id.encode()),)
         return Response(200, body, content_type=MEDIA, headers=headers)
