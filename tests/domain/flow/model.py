@@ -88,18 +88,14 @@ class FlowModel:
         left = list(names)
         for name in left:
             self.set_state(name, S.RELEASED)
-        while left and not self.is_cancelled:  # then it runs alone
-            back = []
-            for edge in [e for e in self.heard if e[0] in left]:
-                if self._was_never_sent(edge[1]):
-                    del self.heard[edge]
-                    back.append(edge[1])
-            left = []
-            for name in sorted(set(back)):
-                if name in self.by_graph and self._verdict(name) is S.BLOCKED:
-                    self.states[name] = S.BLOCKED
-                    self.by_graph.discard(name)
-                    left.append(name)
+        while left and not self.is_cancelled:  # otherwise they run alone
+            lost = [e for e in self.heard if e[0] in left and self._was_never_sent(e[1])]
+            for edge in lost:
+                del self.heard[edge]
+            left = sorted({child for _, child in lost} & self.by_graph)
+            for name in left:  # judged anew: another parent may still decide against it
+                self.states[name] = S.BLOCKED
+                self.by_graph.discard(name)
         self.judge()
 
     def judge(self) -> None:

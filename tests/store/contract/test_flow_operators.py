@@ -224,3 +224,71 @@ def test_a_dead_letter_that_is_handled_does_not_change_the_flow(driver: StoreDri
 
     assert flows.states(driver, flow) == {"a": "cancelled", "b": "cancelled"}
     assert flows.now_so(driver, flow).outcome is FlowOutcome.FAILED
+
+
+def redrive(driver: StoreDriver, flow: Flow, name: str) -> None:
+    dead = flows.members(driver, flow)[name].id
+    driver.alter(dead, lambda m, q: transfer.redrive(m, q, now=driver.now))
+
+
+def test_a_redriven_member_leaves_nothing_cancelled_that_is_only_not_needed(
+    driver: StoreDriver, mail: Queue
+) -> None:
+    """`both` needs a member that is skipped: once the other one is done, nothing has failed."""
+    flow = flows.create(
+        driver,
+        a_member(mail, "a"),
+        a_member(mail, "skipped", {"a": RunsOn.FAILED}),
+        a_member(mail, "b"),
+        a_member(mail, "both", ("skipped", "b")),
+        a_member(mail, "last", ("both",)),
+    )
+    [first, second] = driver.claim(mail, 2)
+    driver.act(Verb.BURY, second)
+    assert flows.states(driver, flow)["last"] == "cancelled"
+    driver.complete(first)
+
+    redrive(driver, flow, "b")
+    assert flows.states(driver, flow)["both"] == "skipped"
+    claim_and(driver, mail, Verb.COMPLETE)
+
+    assert flows.states(driver, flow) == {
+        "a": "done",
+        "skipped": "skipped",
+        "b": "done",
+        "both": "skipped",
+        "last": "skipped",
+    }
+    assert flows.now_so(driver, flow).outcome is FlowOutcome.DONE
+
+
+def test_members_that_could_not_be_sent_wait_again_for_what_runs_again(
+    driver: StoreDriver,
+) -> None:
+    mail = driver.queue(max_body_bytes=100, max_attempts=1)
+    after_both = {"a": RunsOn.DONE, "broken": RunsOn.ENDED}
+    flow = flows.create(
+        driver,
+        a_member(mail, "a"),
+        a_member(mail, "broken"),
+        a_member(mail, "b", after_both, inputs={"a": "a"}, body="{}"),
+        a_member(mail, "c", {"a": RunsOn.DONE, "b": RunsOn.ENDED}, inputs={"a": "a"}, body="{}"),
+    )
+    [first, second] = driver.claim(mail, 2)
+    driver.act(Verb.BURY, second)
+    driver.act(Verb.COMPLETE, first, result=f'"{"x" * 100}"')
+    assert flows.states(driver, flow)["b"] == flows.states(driver, flow)["c"] == "cancelled"
+
+    driver.tune(mail, max_body_bytes=1_000)
+    redrive(driver, flow, "broken")
+    driver.write(lambda s: s.flows.retry(flow.flow_no, message_nos=None, now=driver.now))
+
+    assert flows.states(driver, flow) == {
+        "a": "done",
+        "broken": "released",
+        "b": "blocked",
+        "c": "blocked",
+    }
+    for _ in range(3):
+        claim_and(driver, mail, Verb.COMPLETE)
+    assert flows.now_so(driver, flow).outcome is FlowOutcome.DONE
