@@ -31,6 +31,7 @@ class Program:
     def __init__(self, command: list[str], log: Path, env: dict[str, str]) -> None:
         self.log = log
         with log.open("ab") as file:
+            self._begin = file.tell()
             self._process = subprocess.Popen(
                 [sys.executable, "-m", *command],
                 cwd=ROOT,
@@ -44,6 +45,9 @@ class Program:
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    def has_logged(self, text: str) -> bool:
+        return text.encode() in self.log.read_bytes()[self._begin :]
 
     def kill(self) -> None:
         if self._process.poll() is None:
