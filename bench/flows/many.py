@@ -10,9 +10,8 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 
-from penstock import Penstock, chain
+from penstock import Job, Penstock, chain
 
 CHAINS, LINKS = 10_000, 10
 NODES = 1_000
@@ -24,7 +23,7 @@ ROUNDS = 3
 def main(url: str) -> None:
     app = Penstock(url)
 
-    def declare(queue: str) -> Callable[[], None]:
+    def declare(queue: str) -> Job[[], None]:
         @app.job(queue=queue, kind=queue)
         def nothing() -> None: ...
 
