@@ -19,12 +19,13 @@ from penstock.store.postgres.url import PostgresUrl, parse
 from penstock.store.postgres.wakeups import PostgresWakeups
 from penstock.store.queries import Queries
 from penstock.store.store import REQUEST_TIMEOUT_MS, SqlStore
+from penstock.store.verbs.counter_rows import MovingRows
 from penstock.supervision.health import NodeHealth
 
 T = TypeVar("T")
 
 OLDEST_SERVER = 130_000
-STRIPES = 64  # counter rows per queue; connections are spread over them
+STRIPES = 64  # connections are spread over as many rows of a queue's counters
 
 # Without these, an acknowledged message may be lost, or a torn page go unnoticed.
 _NEEDED = {
@@ -129,11 +130,12 @@ def _open_writer(url: PostgresUrl) -> SqlSession:
     db = PostgresDatabase(url)
     try:
         refuse_unsafe(_read(db, _facts))  # after a failover it may be another server
-        process = _read(db, _process)
+        process, now_us = _read(db, _process)
     except BaseException:
         db.abandon()
         raise
-    return SqlSession(db, stripe=process % STRIPES)
+    rows = MovingRows(process % STRIPES, slots=STRIPES, start=now_us)
+    return SqlSession(db, counter_rows=rows)
 
 
 def _read(db: Database, what: Callable[[Database], T]) -> T:
@@ -153,9 +155,10 @@ def _facts(db: Database) -> Mapping[str, str]:
     return dict(db.rows("session.facts"))
 
 
-def _process(db: Database) -> int:
-    [(process,)] = db.rows("session.process")
-    return int(process)
+def _process(db: Database) -> tuple[int, int]:
+    """A number that no other connection has at the same time, and the time in microseconds."""
+    [(process, now_us)] = db.rows("session.process")
+    return int(process), int(now_us)
 
 
 def _time(db: Database) -> int:

@@ -12,6 +12,7 @@ from penstock.domain.queue.queue import Counts, DedupUntil, Queue, QueueSettings
 from penstock.store.announcements import Hints
 from penstock.store.database import Database, QueryResult, Row, RowsChanged
 from penstock.store.partitions import Partitions
+from penstock.store.verbs.counter_rows import CounterRows
 
 _STATES = {state.value: state for state in State}
 _STATE_AT = Message.__struct_fields__.index("state")
@@ -28,10 +29,10 @@ class EndingWatch:
 
 
 class TransactionState:
-    def __init__(self, db: Database, *, stripe: int = 0) -> None:
+    def __init__(self, db: Database, *, counter_rows: CounterRows) -> None:
         self.db = db
         self.partitions = Partitions(db)
-        self.stripe = stripe
+        self.counter_rows = counter_rows
         self._changes: dict[int, Counts] = {}
         self._queues: dict[int, Queue] = {}
         self._known: dict[Row, Queue] = {}  # by its whole row, across transactions
@@ -75,12 +76,7 @@ class TransactionState:
         if self.first_queues or self.first_groups:
             self.first_queues, self.first_groups = set(), set()
         if self._changes:
-            # Sorted, so that two nodes cannot wait for each other's rows.
-            rows = [
-                (no, self.stripe, *msgspec.structs.astuple(change))
-                for no, change in sorted(self._changes.items())
-            ]
-            self.db.insert("queues.count", rows)
+            self.counter_rows.add(self.db, self._changes)
 
     def count(self, queue_no: int) -> Counts:
         """The changes of a queue's counters in this transaction; callers add to them."""
