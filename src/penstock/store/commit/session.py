@@ -144,6 +144,7 @@ class SqlSession(Session):
             self.db.rollback()
             raise
         self.transaction.partitions.keep()
+        self.transaction.committed()
 
     def send(
         self, new: Sequence[NewMessage], *, before: str | None = None

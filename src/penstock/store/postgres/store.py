@@ -11,9 +11,11 @@ from penstock.store.callers.postgres_caller import StoreLocation
 from penstock.store.callers.postgres_transactions import PostgresCallerTransactions
 from penstock.store.commit.session import SqlSession
 from penstock.store.database import Collision, Database
+from penstock.store.dead_rows.dead_rows import DeadRows
 from penstock.store.maintenance import migrate as migrations
 from penstock.store.maintenance.migrate import Migration
 from penstock.store.postgres.connection import PostgresDatabase
+from penstock.store.postgres.dead_row_watch import DeadRowWatch
 from penstock.store.postgres.sessions import SessionWatch
 from penstock.store.postgres.url import PostgresUrl, parse
 from penstock.store.postgres.wakeups import PostgresWakeups
@@ -39,14 +41,15 @@ _NEEDED = {
 class PostgresStore(SqlStore):
     def __init__(self, url: PostgresUrl, *, lanes: int, request_timeout_ms: int) -> None:
         health = NodeHealth()
+        self.dead_rows = DeadRows()
         self.wakeups = PostgresWakeups(
             lambda: PostgresDatabase(url), on_wakeup=self.pass_on, health=health
         )
         try:
             super().__init__(
                 "postgres",
-                open_writer=lambda _: _open_writer(url),
-                open_reader=lambda: SqlSession(PostgresDatabase(url, read_only=True)),
+                open_writer=lambda _: self._share(_open_writer(url)),
+                open_reader=lambda: self._share(SqlSession(PostgresDatabase(url, read_only=True))),
                 lanes=lanes,
                 announce=self.wakeups.announce,
                 health=health,
@@ -59,11 +62,19 @@ class PostgresStore(SqlStore):
         self._watch = SessionWatch(
             lambda: PostgresDatabase(url, read_only=True), every_ms=url.watch_ms, health=health
         )
+        self._dead_row_watch = DeadRowWatch(
+            lambda: PostgresDatabase(url, read_only=True), self.dead_rows, health=health
+        )
 
     def close(self) -> None:
+        self._dead_row_watch.close()
         self._watch.close()
         super().close()
         self.wakeups.close()
+
+    def _share(self, session: SqlSession) -> SqlSession:
+        session.transaction.dead_rows = self.dead_rows
+        return session
 
     def _location(self) -> StoreLocation:
         [(database, schema)] = self.read(lambda s: s.db.rows("callers.schema")).result()  # type: ignore[attr-defined]

@@ -1,0 +1,186 @@
+"""Finds queues whose claims read many dead rows, and what those claims can skip.
+
+An old transaction anywhere in the database keeps vacuum from removing dead rows.  Claims read the
+index of ready messages from its beginning, so after an hour each of them would read a million dead
+entries.  A thread counts once per second what claims have to read.  Where that is much, it looks at
+the queue several times per second, and lets the store's sessions know where nothing but dead rows
+is (store/dead_rows).
+
+A look reads what claims read.  A full look reads everything, and finds messages that other nodes
+have put back, and those of transactions that took long to commit.  It is made every two seconds, or
+rarely enough to cost a twentieth of the time.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Container, Iterable, Sequence
+
+from penstock.domain.errors import PenstockError
+from penstock.store.database import Database, Row
+from penstock.store.dead_rows.dead_rows import DeadRows, Front, LastClaim, as_lists
+from penstock.store.dead_rows.front_parts import EVERYTHING, Part
+from penstock.store.verbs.queue_heads import ask_parts
+from penstock.store.verbs.transaction_state import json_list
+from penstock.supervision.health import NodeHealth
+from penstock.supervision.threads import SupervisedThread
+
+EVERY_S = 0.25
+_FIND_EVERY = 4  # looks; those in between are at queues that are known
+MANY_ENTRIES = 1_000  # dead ones, of one queue
+FEW_ENTRIES = MANY_ENTRIES // 2
+_MAX_FRONTS = 200  # looked at per second
+_VISIBLE = 100  # places per look
+_FULL_EVERY_S = 2.0
+_FULL_SHARE = 20
+_IDLE_S = 60.0
+_CLOSING_S = 5.0
+
+_log = logging.getLogger("penstock.store")
+
+
+class DeadRowWatch:
+    """The thread, with a connection of its own."""
+
+    def __init__(
+        self, open_database: Callable[[], Database], dead_rows: DeadRows, *, health: NodeHealth
+    ) -> None:
+        self._open_database = open_database
+        self._looks = DeadRowLooks(dead_rows)
+        self._is_closing = threading.Event()
+        dead_rows.is_watched = True
+        self._thread = SupervisedThread("penstock-dead-rows", self._run, health=health)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._is_closing.set()
+        self._thread.join(_CLOSING_S)
+
+    def _run(self) -> None:
+        while not self._is_closing.is_set():
+            try:
+                self._serve()
+            except PenstockError as error:  # writers and readers log the outage itself
+                _log.debug("cannot look for dead rows: %s", error)
+            self._is_closing.wait(EVERY_S)
+
+    def _serve(self) -> None:
+        db = self._open_database()
+        try:
+            while not self._is_closing.wait(EVERY_S):
+                self._looks.look(db)
+        finally:
+            db.abandon()
+
+
+class DeadRowLooks:
+    def __init__(self, dead_rows: DeadRows, *, many: int = MANY_ENTRIES) -> None:
+        self._dead_rows = dead_rows
+        self._many = many
+        self._full_at: dict[Front, float] = {}
+        self._others: dict[Front, LastClaim] = {}  # not known to have dead rows
+        self._last: dict[Front, LastClaim] = {}  # of the others
+        self._looks = 0
+
+    def look(self, db: Database) -> None:
+        """Look once at the queues from which messages were claimed since the last time."""
+        recent = self._others | self._dead_rows.take_recent()
+        self._others = {}
+        self._looks += 1
+        idle = self._idle_fronts(recent)
+        if not recent and not idle:
+            return
+        if not self._dead_rows.queues and self._looks % _FIND_EVERY:
+            self._others = recent
+            return
+        db.begin(durable=False)
+        try:
+            db.raise_time_limits()
+            new = {f: last for f, last in recent.items() if not self._dead_rows.is_tracked(f)}
+            if self._looks % _FIND_EVERY:
+                self._others = new
+            elif new:
+                self._find(db, list(new)[:_MAX_FRONTS])
+            for front, last in recent.items():
+                if self._dead_rows.is_tracked(front):
+                    self._last[front] = last
+                    self._advance(db, front, last)
+            for front in idle:
+                self._advance(db, front, self._last[front])
+        finally:
+            db.rollback()
+
+    def _idle_fronts(self, recent: Container[Front]) -> list[Front]:
+        """Those from which nothing was claimed lately and that may have no dead rows any more."""
+        late = time.monotonic() - _IDLE_S
+        return [f for f, at in self._full_at.items() if at < late and f not in recent]
+
+    def _find(self, db: Database, fronts: Sequence[Front]) -> None:
+        before = _entries_read(db)
+        _read(db, fronts)
+        if _entries_read(db) - before < self._many:
+            return
+        for front in fronts:
+            before = _entries_read(db)
+            _read(db, [front])
+            if _entries_read(db) - before >= self._many:
+                self._dead_rows.track(front)
+
+    def _advance(self, db: Database, front: Front, last: LastClaim) -> None:
+        began = time.monotonic()
+        is_full = began >= self._full_at.get(front, 0)
+        parts = EVERYTHING if is_full else self._dead_rows.tracked_parts(front)
+        before = _entries_read(db)
+        rows = _visible(db, front, parts)
+        self._look_at_due_times(db, front[0], last, is_full=is_full)
+        if is_full:
+            self._full_at[front] = began + max(
+                _FULL_EVERY_S, _FULL_SHARE * (time.monotonic() - began)
+            )
+            if _entries_read(db) - before < self._many // 2 + len(rows):
+                self._dead_rows.forget(front)
+                self._full_at.pop(front)
+                self._last.pop(front)
+                return
+        places = [(priority, turn, order_no) for priority, turn, order_no, _ in rows]
+        self._dead_rows.looked(front, places, is_cut=len(rows) == _VISIBLE, is_full=is_full)
+
+    def _look_at_due_times(
+        self, db: Database, queue_no: int, last: LastClaim, *, is_full: bool
+    ) -> None:
+        times = self._dead_rows.due_times(queue_no)
+        until = times.begin_look(last)
+        due_from, next_from = (0, 0) if is_full else (times.due_from, times.next_from)
+        params = {"queue_no": queue_no, "due_from": due_from}
+        first = db.rows("dead_rows.first_due", params | {"until": until})
+        params["due_from"] = max(due_from, next_from)
+        following = db.rows("messages.next_due", params)
+        found, next_one = (rows[0][0] if rows else None for rows in (first, following))
+        times.looked(found, next_one, last)
+
+
+def _visible(
+    db: Database, front: Front, parts: Iterable[Part], *, limit: int = _VISIBLE
+) -> list[Row]:
+    queue_no, kind = front
+    wanted = as_lists(parts)
+    if kind is not None:
+        wanted = [[*part, kind] for part in wanted]
+    params = {"queue_no": queue_no, "limit": limit}
+    return ask_parts(db, "dead_rows.visible", params, wanted).rows()
+
+
+def _read(db: Database, fronts: Iterable[Front]) -> None:
+    """Read what claims of these fronts read."""
+    fronts = list(fronts)
+    db.rows("dead_rows.fronts", {"queue_nos": json_list(sorted({no for no, _ in fronts}))})
+    for front in fronts:
+        if front[1] is not None:
+            _visible(db, front, EVERYTHING, limit=1)
+
+
+def _entries_read(db: Database) -> int:
+    [(number,)] = db.rows("dead_rows.entries_read")
+    return int(number or 0)
