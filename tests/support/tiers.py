@@ -48,6 +48,7 @@ PLACES = {
     "tests/edge/sqs/test_other_clients.py": "the AWS command line",
     "tests/faults/": "server processes that are killed",
     "tests/outbound/replicas/test_processes.py": "fleets of processes",
+    "tests/packages/": "builds packages and installs them",
     "tests/runtime/archiver/test_killed.py": "processes that are killed",
     "tests/runtime/pusher/test_killed.py": "processes that are killed",
     "tests/runtime/pusher/test_many_queues.py": "ten thousand queues",
