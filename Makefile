@@ -37,6 +37,7 @@ test-quick: $(VENV)/.dev ## run the tests that need only one process and SQLite
 servers: $(VENV)/.dev # install whatever `make test` starts and this machine does not have
 	@$(BIN)/python -m tests.support.postgres_binaries
 	@$(BIN)/python -m tests.support.rabbitmq
+	@$(BIN)/python -m tests.support.pgbouncer
 	@$(BIN)/python -m tests.support.redis_server
 	@$(BIN)/python -m tests.support.chromium
 	@$(BIN)/python -m tests.support.spark_cache

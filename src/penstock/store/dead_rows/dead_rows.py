@@ -56,7 +56,7 @@ class DeadRows:
         self._tracked: dict[Front, FrontParts] = {}
         self._due: dict[int, DueTimes] = {}
         self._recent: dict[Front, LastClaim] = {}  # fronts claimed from lately
-        self.is_watched = False  # somebody looks for dead rows
+        self.is_watched = False  # a thread looks for dead rows
         self.queues: frozenset[int] = frozenset()  # those with tracked fronts
 
     # For sessions.

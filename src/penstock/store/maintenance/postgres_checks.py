@@ -12,7 +12,7 @@ from penstock.store.commit.session import SqlSession
 from penstock.store.maintenance.checks import examine_content
 from penstock.store.postgres.connection import PostgresDatabase
 from penstock.store.postgres.store import OLDEST_SERVER
-from penstock.store.postgres.url import parse
+from penstock.store.postgres.url import ServerRole, parse
 
 # Without these, an acknowledged message may be lost, or a torn page go unnoticed.
 _PROMISES = {"fsync": "on", "full_page_writes": "on", "data_sync_retry": "off"}
@@ -24,7 +24,7 @@ _MAX_TRANSACTIONS = 20
 def examine(url: str, *, clock: Callable[[], int]) -> Iterator[Finding]:
     """`clock` reads the time of this machine."""
     try:
-        session = SqlSession(PostgresDatabase(parse(url), read_only=True))
+        session = SqlSession(PostgresDatabase(parse(url), read_only=True, role=ServerRole.ANY))
     except PenstockError as error:
         yield fail("store", str(error))
         return

@@ -16,7 +16,7 @@ from penstock.store.database import Collision, Row
 from penstock.store.postgres.libpq import Link, ServerError, StatementReply
 from penstock.store.postgres.sessions import ServerSession, as_json
 from penstock.store.postgres.statements import Params, encode, error_for, parts, statement
-from penstock.store.postgres.url import PostgresUrl, connect, server_settings
+from penstock.store.postgres.url import PostgresUrl, ServerRole, connect, server_settings
 from penstock.store.queries import Queries
 
 _PATIENCE_MS = 600_000  # for migrations and other long steps
@@ -29,7 +29,9 @@ class PostgresDatabase:
     is_shared = True
     finds_deadlocks = False
 
-    def __init__(self, url: PostgresUrl, *, read_only: bool = False) -> None:
+    def __init__(
+        self, url: PostgresUrl, *, read_only: bool = False, role: ServerRole | None = None
+    ) -> None:
         self._queries = Queries(self.dialect)
         self._url = url
         self._is_read_only = read_only
@@ -38,7 +40,8 @@ class PostgresDatabase:
         # Longer than the server's own timeout, so that the server reports it first.
         patience_ms = url.timeout_ms + 500
         self._usual_patience_ms = patience_ms
-        connection = connect(url, writes=not read_only)
+        usual_role = ServerRole.PRIMARY if read_only else ServerRole.WRITABLE
+        connection = connect(url, role=role or usual_role)
         self._link = Link(connection, patience_ms=patience_ms, prepares=url.prepares)
         try:
             self._set_up(connection.info.backend_pid)

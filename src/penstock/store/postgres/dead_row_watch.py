@@ -7,15 +7,14 @@ the queue several times per second, and lets the store's sessions know where not
 is (store/dead_rows).
 
 A look reads what claims read.  A full look reads everything, and finds messages that other nodes
-have put back, and those of transactions that took long to commit.  It is made every two seconds, or
-rarely enough to cost a twentieth of the time.
+have put back, and those of transactions that took long to commit.  It is made every two seconds, or less
+often if it reads so many entries that it would take more than about a twentieth of the time.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Container, Iterable, Sequence
 
 from penstock.domain.errors import PenstockError
@@ -30,12 +29,11 @@ from penstock.supervision.threads import SupervisedThread
 EVERY_S = 0.25
 _FIND_EVERY = 4  # looks; those in between are at queues that are known
 MANY_ENTRIES = 1_000  # dead ones, of one queue
-FEW_ENTRIES = MANY_ENTRIES // 2
 _MAX_FRONTS = 200  # looked at per second
 _VISIBLE = 100  # places per look
-_FULL_EVERY_S = 2.0
-_FULL_SHARE = 20
-_IDLE_S = 60.0
+_FULL_EVERY = 8  # looks
+_ENTRIES_PER_LOOK = 12_500  # of a full look: one core reads about a million per second
+_IDLE = 240  # looks after which a full look is made although there are no claims
 _CLOSING_S = 5.0
 
 _log = logging.getLogger("penstock.store")
@@ -79,7 +77,7 @@ class DeadRowLooks:
     def __init__(self, dead_rows: DeadRows, *, many: int = MANY_ENTRIES) -> None:
         self._dead_rows = dead_rows
         self._many = many
-        self._full_at: dict[Front, float] = {}
+        self._full_at: dict[Front, int] = {}  # the next full look at each of them
         self._others: dict[Front, LastClaim] = {}  # not known to have dead rows
         self._last: dict[Front, LastClaim] = {}  # of the others
         self._looks = 0
@@ -114,7 +112,7 @@ class DeadRowLooks:
 
     def _idle_fronts(self, recent: Container[Front]) -> list[Front]:
         """Those from which nothing was claimed lately and that may have no dead rows any more."""
-        late = time.monotonic() - _IDLE_S
+        late = self._looks - _IDLE
         return [f for f, at in self._full_at.items() if at < late and f not in recent]
 
     def _find(self, db: Database, fronts: Sequence[Front]) -> None:
@@ -129,17 +127,15 @@ class DeadRowLooks:
                 self._dead_rows.track(front)
 
     def _advance(self, db: Database, front: Front, last: LastClaim) -> None:
-        began = time.monotonic()
-        is_full = began >= self._full_at.get(front, 0)
+        is_full = self._looks >= self._full_at.get(front, 0)
         parts = EVERYTHING if is_full else self._dead_rows.tracked_parts(front)
         before = _entries_read(db)
         rows = _visible(db, front, parts)
         self._look_at_due_times(db, front[0], last, is_full=is_full)
         if is_full:
-            self._full_at[front] = began + max(
-                _FULL_EVERY_S, _FULL_SHARE * (time.monotonic() - began)
-            )
-            if _entries_read(db) - before < self._many // 2 + len(rows):
+            read = _entries_read(db) - before
+            self._full_at[front] = self._looks + max(_FULL_EVERY, read // _ENTRIES_PER_LOOK)
+            if read < self._many // 2 + len(rows):
                 self._dead_rows.forget(front)
                 self._full_at.pop(front)
                 self._last.pop(front)

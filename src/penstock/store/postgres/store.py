@@ -141,11 +141,11 @@ def _open_writer(url: PostgresUrl) -> SqlSession:
     db = PostgresDatabase(url)
     try:
         refuse_unsafe(_read(db, _facts))  # after a failover it may be another server
-        process, now_us = _read(db, _process)
+        process, start = _read(db, _process)
     except BaseException:
         db.abandon()
         raise
-    rows = MovingRows(process % STRIPES, slots=STRIPES, start=now_us)
+    rows = MovingRows(process % STRIPES, slots=STRIPES, start=start)
     return SqlSession(db, counter_rows=rows)
 
 
@@ -167,9 +167,9 @@ def _facts(db: Database) -> Mapping[str, str]:
 
 
 def _process(db: Database) -> tuple[int, int]:
-    """A number that no other connection has at the same time, and the time in microseconds."""
-    [(process, now_us)] = db.rows("session.process")
-    return int(process), int(now_us)
+    """A number that no other connection has at the same time, and one that none had before."""
+    [(process, number)] = db.rows("session.process")
+    return int(process), int(number)
 
 
 def _time(db: Database) -> int:

@@ -51,7 +51,10 @@ class MovingRows:
     """
 
     def __init__(self, slot: int, *, slots: int, start: int) -> None:
-        """`start`: larger than that of any earlier connection."""
+        """`start`: larger than that of any earlier connection.
+
+        If two connections use the same row, they wait for each other, and their changes are added.
+        """
         self.number = slot
         self._slots = slots
         self._next = start
@@ -76,7 +79,7 @@ class MovingRows:
     def _move(self, db: Database, queue_no: int, change: Counts) -> None:
         row = self._rows.get(queue_no)
         self._next += 1
-        number = self._next * self._slots + self.number
+        number = FIRST_MOVING + self._next * self._slots + self.number
         params = {"queue_no": queue_no, "stripe": number} | {
             name: getattr(change, name) for name in Counts.__struct_fields__
         }

@@ -69,7 +69,20 @@ SELECT CAST(:queue_no AS bigint), CAST(:stripe AS bigint),
        CAST(:failed_total + coalesce(sum(failed_total), 0) AS bigint),
        CAST(:expired_total + coalesce(sum(expired_total), 0) AS bigint),
        CAST(:claimed_total + coalesce(sum(claimed_total), 0) AS bigint)
-  FROM old;
+  FROM old
+    ON CONFLICT (queue_no, stripe)
+    DO UPDATE
+   SET waiting = counter.waiting + excluded.waiting,
+       ready = counter.ready + excluded.ready,
+       leased = counter.leased + excluded.leased,
+       dead = counter.dead + excluded.dead,
+       sent_total = counter.sent_total + excluded.sent_total,
+       done_total = counter.done_total + excluded.done_total,
+       dead_total = counter.dead_total + excluded.dead_total,
+       cancelled_total = counter.cancelled_total + excluded.cancelled_total,
+       failed_total = counter.failed_total + excluded.failed_total,
+       expired_total = counter.expired_total + excluded.expired_total,
+       claimed_total = counter.claimed_total + excluded.claimed_total;
 
 -- name: count_in_merged_row
 -- The same, with all rows of a connection's slot: its first one, and those that moved.
@@ -94,4 +107,17 @@ SELECT CAST(:queue_no AS bigint), CAST(:stripe AS bigint),
        CAST(:failed_total + coalesce(sum(failed_total), 0) AS bigint),
        CAST(:expired_total + coalesce(sum(expired_total), 0) AS bigint),
        CAST(:claimed_total + coalesce(sum(claimed_total), 0) AS bigint)
-  FROM old;
+  FROM old
+    ON CONFLICT (queue_no, stripe)
+    DO UPDATE
+   SET waiting = counter.waiting + excluded.waiting,
+       ready = counter.ready + excluded.ready,
+       leased = counter.leased + excluded.leased,
+       dead = counter.dead + excluded.dead,
+       sent_total = counter.sent_total + excluded.sent_total,
+       done_total = counter.done_total + excluded.done_total,
+       dead_total = counter.dead_total + excluded.dead_total,
+       cancelled_total = counter.cancelled_total + excluded.cancelled_total,
+       failed_total = counter.failed_total + excluded.failed_total,
+       expired_total = counter.expired_total + excluded.expired_total,
+       claimed_total = counter.claimed_total + excluded.claimed_total;

@@ -35,5 +35,5 @@ SELECT name, setting
                 'server_encoding');
 
 -- name: process
--- A number that no other connection has at the same time, and the time in microseconds.
-SELECT pg_backend_pid(), CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint);
+-- A number that no other connection has at the same time, and one that no connection had before.
+SELECT pg_backend_pid(), nextval('message_no');
