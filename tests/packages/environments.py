@@ -31,7 +31,7 @@ class CleanEnvironment:
         subprocess.run([*pip, "--no-deps", "--no-index", str(wheel)], check=True)
         [found] = Distribution.discover(name="penstock-queue", path=[str(self.site)])
         self.distribution = found
-        self._base = {dist.name: dist for dist in closure(_requirements(found, ""))}
+        self._base = {dist.name: dist for dist in closure(requirements_of(found, ""))}
         link_into(self.site, self._base.values())
 
     @property
@@ -59,7 +59,7 @@ class CleanEnvironment:
     def _site_of(self, extra: str) -> Path:
         site = self._folder / extra
         if not site.exists():
-            wanted = closure(_requirements(self.distribution, extra))
+            wanted = closure(requirements_of(self.distribution, extra))
             link_into(site, [dist for dist in wanted if dist.name not in self._base])
         return site
 
@@ -73,9 +73,22 @@ def closure(requirements: Iterable[Requirement]) -> list[Distribution]:
         if (need.name, extra) not in found:
             dist = distribution(need.name)
             found[need.name, extra] = dist
-            more = _requirements(dist, extra)
+            more = requirements_of(dist, extra)
             pending += [(other, of) for other in more for of in ("", *other.extras)]
     return list({dist.name: dist for dist in found.values()}.values())
+
+
+def requirements_of(dist: Distribution, extra: str) -> Iterator[Requirement]:
+    """Those of the extra; of none, those without one."""
+    for text in dist.requires or ():
+        need = Requirement(text)
+        if need.marker is None:
+            is_wanted = not extra
+        else:
+            is_always = need.marker.evaluate({"extra": ""})
+            is_wanted = need.marker.evaluate({"extra": extra}) and (not extra or not is_always)
+        if is_wanted:
+            yield need
 
 
 def link_into(site: Path, dists: Iterable[Distribution]) -> None:
@@ -97,16 +110,3 @@ def _files_of(dist: Distribution) -> Iterator[PurePosixPath]:
     for path in dist.files or ():
         if path.parts[0] != ".." and "__pycache__" not in path.parts:
             yield PurePosixPath(path)
-
-
-def _requirements(dist: Distribution, extra: str) -> Iterator[Requirement]:
-    """Those of the extra; of none, those without one."""
-    for text in dist.requires or ():
-        need = Requirement(text)
-        if need.marker is None:
-            is_wanted = not extra
-        else:
-            is_always = need.marker.evaluate({"extra": ""})
-            is_wanted = need.marker.evaluate({"extra": extra}) and (not extra or not is_always)
-        if is_wanted:
-            yield need

@@ -30,6 +30,7 @@ PLACES = {
     "tests/autoscaling/": "fleets of worker processes",
     "tests/bench/": "measures",
     "tests/console/": "Chromium",
+    "tests/deploy/": "helm, proxies, servers",
     "tests/docs/test_bus.py": "runs the pages' programs",
     "tests/docs/test_external_workers.py": "runs the pages' programs",
     "tests/docs/test_jobs.py": "runs the pages' programs",

@@ -27,6 +27,7 @@ from penstock.api.operation import (
     filtered,
     get,
 )
+from penstock.domain.errors import QueueNotFound
 
 
 class Page(AnswerRecord, frozen=True):
@@ -118,6 +119,7 @@ LIST_ERRORS = filtered.get(
     "Group the errors of dead messages by exception and place.",
     ErrorGroups,
     query=ListErrors,
+    errors=(QueueNotFound,),
 )
 REDRIVE_ERRORS = filtered.post(
     "redriveErrors",
@@ -125,5 +127,6 @@ REDRIVE_ERRORS = filtered.post(
     "Send the dead messages of a group of errors back to the queues they died in.",
     Changed,
     request=RedriveErrors,
+    errors=(QueueNotFound,),
     example={"error": "0123456789abcdef", "is_dry_run": True},
 )

@@ -7,8 +7,8 @@ the queue several times per second, and lets the store's sessions know where not
 is (store/dead_rows).
 
 A look reads what claims read.  A full look reads everything, and finds messages that other nodes
-have put back, and those of transactions that took long to commit.  It is made every two seconds, or less
-often if it reads so many entries that it would take more than about a twentieth of the time.
+have put back, and those of transactions that took long to commit.  It is made every two seconds,
+or less often if it reads so much that it would take more than about a twentieth of the time.
 """
 
 from __future__ import annotations
