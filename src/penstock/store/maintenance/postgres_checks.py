@@ -30,6 +30,7 @@ def examine(url: str, *, clock: Callable[[], int]) -> Iterator[Finding]:
         return
     try:
         yield from _server(dict(session.read(lambda s: s.db.rows("checks.promises"))))
+        yield _role(session)
         yield _offset(session, clock)
         yield from examine_content(session, lambda: _time(session), _transactions)
     except PenstockError as error:
@@ -52,6 +53,13 @@ def _server(facts: dict[str, str]) -> Iterator[Finding]:
     # Each of our transactions sets this; the server's default matters only to other clients.
     default = facts.get("synchronous_commit", "unknown")
     yield ok("synchronous_commit", f"is {default} by default; each transaction sets its own")
+
+
+def _role(session: SqlSession) -> Finding:
+    [(is_standby,)] = session.read(lambda s: s.db.rows("checks.is_standby"))
+    if is_standby:
+        return warn("role", "a standby: nodes use the primary, and wait until there is one")
+    return ok("role", "the primary")
 
 
 def _transactions(session: SqlSession) -> Iterator[Finding]:

@@ -15,9 +15,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
 
 from penstock.domain.errors import PenstockError
+from penstock.ports.store import Session
+from penstock.ports.ticket import Ticket
 from penstock.store.database import Database, Row
 from penstock.store.dead_rows.dead_rows import DeadRows, Front, LastClaim, as_lists
 from penstock.store.dead_rows.front_parts import EVERYTHING, Part
@@ -39,13 +42,17 @@ _CLOSING_S = 5.0
 _log = logging.getLogger("penstock.store")
 
 
-class DeadRowWatch:
-    """The thread, with a connection of its own."""
+class Reader(Protocol):
+    """What it needs of a store."""
 
-    def __init__(
-        self, open_database: Callable[[], Database], dead_rows: DeadRows, *, health: NodeHealth
-    ) -> None:
-        self._open_database = open_database
+    def read(self, what: Callable[[Session], Any]) -> Ticket[Any]: ...
+
+
+class DeadRowWatch:
+    """The thread; it uses the store's readers."""
+
+    def __init__(self, store: Reader, dead_rows: DeadRows, *, health: NodeHealth) -> None:
+        self._store = store
         self._looks = DeadRowLooks(dead_rows)
         self._is_closing = threading.Event()
         dead_rows.is_watched = True
@@ -57,20 +64,12 @@ class DeadRowWatch:
         self._thread.join(_CLOSING_S)
 
     def _run(self) -> None:
-        while not self._is_closing.is_set():
+        while not self._is_closing.wait(EVERY_S):
             try:
-                self._serve()
-            except PenstockError as error:  # writers and readers log the outage itself
+                if self._looks.begin():
+                    self._store.read(lambda session: self._looks.look(session.db)).result()  # type: ignore[attr-defined]
+            except PenstockError as error:  # readers log the outage itself
                 _log.debug("cannot look for dead rows: %s", error)
-            self._is_closing.wait(EVERY_S)
-
-    def _serve(self) -> None:
-        db = self._open_database()
-        try:
-            while not self._is_closing.wait(EVERY_S):
-                self._looks.look(db)
-        finally:
-            db.abandon()
 
 
 class DeadRowLooks:
@@ -78,42 +77,40 @@ class DeadRowLooks:
         self._dead_rows = dead_rows
         self._many = many
         self._full_at: dict[Front, int] = {}  # the next full look at each of them
-        self._others: dict[Front, LastClaim] = {}  # not known to have dead rows
-        self._last: dict[Front, LastClaim] = {}  # of the others
+        self._recent: dict[Front, LastClaim] = {}  # the last claims that were not looked at
+        self._last: dict[Front, LastClaim] = {}
         self._looks = 0
+
+    def begin(self) -> bool:
+        """Once per interval; returns whether there is something to look at."""
+        self._looks += 1
+        self._recent |= self._dead_rows.take_recent()
+        if self._looks % _FIND_EVERY:
+            return any(map(self._dead_rows.is_tracked, self._recent))
+        return bool(self._recent) or bool(self._idle_fronts())
 
     def look(self, db: Database) -> None:
         """Look once at the queues from which messages were claimed since the last time."""
-        recent = self._others | self._dead_rows.take_recent()
-        self._others = {}
-        self._looks += 1
-        idle = self._idle_fronts(recent)
-        if not recent and not idle:
-            return
-        if not self._dead_rows.queues and self._looks % _FIND_EVERY:
-            self._others = recent
-            return
-        db.begin(durable=False)
-        try:
-            db.raise_time_limits()
-            new = {f: last for f, last in recent.items() if not self._dead_rows.is_tracked(f)}
-            if self._looks % _FIND_EVERY:
-                self._others = new
-            elif new:
-                self._find(db, list(new)[:_MAX_FRONTS])
-            for front, last in recent.items():
-                if self._dead_rows.is_tracked(front):
-                    self._last[front] = last
-                    self._advance(db, front, last)
-            for front in idle:
-                self._advance(db, front, self._last[front])
-        finally:
-            db.rollback()
+        db.raise_time_limits()
+        new = [front for front in self._recent if not self._dead_rows.is_tracked(front)]
+        if self._looks % _FIND_EVERY == 0 and new:
+            self._find(db, new[:_MAX_FRONTS])
+        idle = self._idle_fronts()
+        for front, last in self._recent.items():
+            if self._dead_rows.is_tracked(front):
+                self._last[front] = last
+                self._advance(db, front, last)
+        for front in idle:
+            self._advance(db, front, self._last[front])
+        if self._looks % _FIND_EVERY == 0:
+            self._recent = {}
+        else:
+            self._recent = {front: self._recent[front] for front in new}
 
-    def _idle_fronts(self, recent: Container[Front]) -> list[Front]:
+    def _idle_fronts(self) -> list[Front]:
         """Those from which nothing was claimed lately and that may have no dead rows any more."""
         late = self._looks - _IDLE
-        return [f for f, at in self._full_at.items() if at < late and f not in recent]
+        return [f for f, at in self._full_at.items() if at < late and f not in self._recent]
 
     def _find(self, db: Database, fronts: Sequence[Front]) -> None:
         before = _entries_read(db)

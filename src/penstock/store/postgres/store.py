@@ -62,9 +62,7 @@ class PostgresStore(SqlStore):
         self._watch = SessionWatch(
             lambda: PostgresDatabase(url, read_only=True), every_ms=url.watch_ms, health=health
         )
-        self._dead_row_watch = DeadRowWatch(
-            lambda: PostgresDatabase(url, read_only=True), self.dead_rows, health=health
-        )
+        self._dead_row_watch = DeadRowWatch(self, self.dead_rows, health=health)
 
     def close(self) -> None:
         self._dead_row_watch.close()
