@@ -180,8 +180,7 @@ class PostgresCluster:
         else:
             options = ["--no-sync", "--checkpoint=fast", "--write-recovery-conf"]
             source = f"host=127.0.0.1 port={primary.port} user={_SUPERUSER}"
-            command = [self._bin / "pg_basebackup", "-D", self.data, "-d", source, *options]
-            self._run(command)
+            self._run([self._bin / "pg_basebackup", "-D", self.data, "-d", source, *options])
 
     def _configure(self, settings: Mapping[str, str]) -> None:
         address = {

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from penstock.api.manual_acts import Changed
-from penstock.api.messages import Message
+from penstock.api.messages import Message, Preview
 from penstock.api.operation import (
     AnswerRecord,
     Cursor,
@@ -54,6 +54,7 @@ class Browse(QueryRecord):
     sent_before: Annotated[
         InstantOrText | None, about("Only messages sent before this instant.")
     ] = None
+    preview: Preview = None
     limit: Limit = 100
     cursor: Cursor = None
 
