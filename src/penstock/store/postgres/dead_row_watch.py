@@ -42,7 +42,7 @@ _CLOSING_S = 5.0
 _log = logging.getLogger("penstock.store")
 
 
-class Reader(Protocol):
+class ReadableStore(Protocol):
     """What it needs of a store."""
 
     def read(self, what: Callable[[Session], Any]) -> Ticket[Any]: ...
@@ -51,7 +51,7 @@ class Reader(Protocol):
 class DeadRowWatch:
     """The thread; it uses the store's readers."""
 
-    def __init__(self, store: Reader, dead_rows: DeadRows, *, health: NodeHealth) -> None:
+    def __init__(self, store: ReadableStore, dead_rows: DeadRows, *, health: NodeHealth) -> None:
         self._store = store
         self._looks = DeadRowLooks(dead_rows)
         self._is_closing = threading.Event()
