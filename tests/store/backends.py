@@ -8,10 +8,11 @@ from pathlib import Path
 import psycopg
 
 from penstock.ports.store import Store
+from penstock.store.mariadb.store import open_mariadb
 from penstock.store.postgres.store import migrate, open_postgres
 from penstock.store.store import open_sqlite
 
-BACKENDS = ("sqlite", "postgres")
+BACKENDS = ("sqlite", "postgres", "mariadb")
 PLAIN = "sqlite, plain"  # without checksums: opened through Python's sqlite3
 
 Open = Callable[[], Store]
@@ -24,6 +25,10 @@ def sqlite_at(folder: Path, *, checksums: bool = True) -> Open:
 def postgres_at(url: str) -> Open:
     # One writer, as with SQLite: concurrent writers have tests of their own.
     return lambda: open_postgres(url, lanes=1)
+
+
+def mariadb_at(url: str) -> Open:
+    return lambda: open_mariadb(url, lanes=1)
 
 
 class RenewableDatabase:
