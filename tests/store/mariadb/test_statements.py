@@ -51,7 +51,7 @@ def test_every_query_is_understood(database):
             continue  # a part of another query
         lists = dict.fromkeys(re.findall(r"::(\w+)", text), "[1]")
         params = dict.fromkeys(re.findall(r":(\w+)", text), 1) | lists
-        params |= {key: value for key, value in LISTS.items() if key in params}
+        params |= LISTS
         found = {
             column: [1]
             for columns in re.findall(r":\^([\w$]+)", text)
