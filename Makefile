@@ -20,7 +20,7 @@ PIP := $(BIN)/python -m pip install -qq --no-input --disable-pip-version-check \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-quick servers check bench bench-pipeline schema pictures format clean
+.PHONY: help run test test-quick servers check dist bench bench-pipeline schema pictures format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,7 +49,15 @@ check: $(VENV)/.dev ## check formatting, lint, types, import rules and architect
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m pytest -q tests/architecture
 
+<<<<<<< HEAD
 schema: $(VENV)/.dev ## regenerate the schemas of all databases, after a new migration
+=======
+dist: $(VENV)/.dev ## build the sdist and, from it, the wheel, into dist/
+	@rm -rf dist
+	@$(BIN)/python -m build --no-isolation --quiet .
+
+schema: $(VENV)/.dev ## regenerate the schemas of both databases, after a new migration
+>>>>>>> main
 	@$(BIN)/python -m tests.support.postgres_binaries
 	@$(BIN)/python -m tests.support.mariadb
 	@$(BIN)/python -m tests.store.schema

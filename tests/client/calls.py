@@ -15,6 +15,9 @@ import pytest
 from penstock import Penstock
 from penstock.client.blocking import run_off_loop
 from penstock.client.bus.notifications import NotificationQueue
+from penstock.client.flows.builder import FlowBuilder, JobBatch
+from penstock.client.flows.handle import FlowHandle
+from penstock.client.flows.steps import Steps
 from penstock.client.jobs.handle import Enqueued
 from penstock.client.jobs.job import Enqueuing
 from penstock.client.jobs.jobs import Jobs
@@ -31,6 +34,10 @@ CLASSES: tuple[type, ...] = (
     Enqueuing,
     Enqueued,
     Jobs,
+    FlowHandle,
+    FlowBuilder,
+    JobBatch,
+    Steps,
     NotificationQueue,
     RecurringWork,
     Kit,

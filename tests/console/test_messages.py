@@ -36,7 +36,7 @@ def test_messages_are_listed_by_state_with_their_bodies(console: Console, api: A
     console.page.get_by_role("link", name="waiting 1").click()
     expect(console.row(waiting)).to_be_visible()
     console.page.get_by_role("link", name="dead 1").click()
-    expect(console.cell(dead, "Trouble")).to_have_text("broken")
+    expect(console.cell(dead, "Error")).to_have_text("broken")
     assert console.path == f"/console/messages?queue={queue}&state=dead"
 
 
@@ -142,7 +142,8 @@ def test_a_message_is_shown_with_its_history(console: Console, api: Api) -> None
     fails(api, queue, "gone for good")
     console.page.reload()
     expect(console.page.locator('[data-step="dead"]')).to_contain_text("attempts_exhausted")
-    expect(console.page.locator(".notice.bad")).to_have_text("It died: attempts_exhausted")
+    notice = console.page.locator(".notice.bad")
+    expect(notice).to_have_text("gone for goodIt died: attempts exhausted.")
     console.shoot("message")
 
 

@@ -32,7 +32,7 @@ def test_a_search_finds_part_of_a_name_and_has_a_url(console: Console, api: Api)
         api.call("PUT", f"/v1/queues/{name}")
     console.open("/console/queues")
 
-    console.page.get_by_placeholder("Part of a name").fill(part.lower())
+    console.page.get_by_label("Part of a name").fill(part.lower())
     console.page.get_by_role("button", name="Find").click()
     expect(console.page.locator("tr[data-key]")).to_have_count(2)
     console.page.reload()

@@ -7,7 +7,7 @@ what follows from that in the flow is compared with the model.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
@@ -168,10 +168,10 @@ class FlowMachine(RuleBasedStateMachine):
 
     @rule(which=WHICH, how=st.sampled_from(["cancel", "bury", "complete", "reschedule"]))
     def intervene(self, which: int, how: str) -> None:
-        names = sorted(self.model.states)
+        names = sorted(self.model.all_states)
         name = names[which % len(names)]
         message_id = self.id_of(name)
-        before = self.model.states[name]
+        before = self.state_of(name)
         change = {
             "cancel": lambda m, _: lifecycle.cancel(m, is_running_ok=True),
             "bury": lambda m, _: lifecycle.bury(m, is_running_ok=True),
@@ -190,13 +190,13 @@ class FlowMachine(RuleBasedStateMachine):
         if before is MemberState.BLOCKED:
             assert how in ("cancel", "complete")
             ended = MemberState.CANCELLED if how == "cancel" else MemberState.DONE
-            self.model.cancel_blocked(name, ended)
+            self.model.end_blocked(name, ended)
         else:
             self.observe()
 
     @rule(which=WHICH)
     def redrive_one(self, which: int) -> None:
-        names = sorted(self.model.states)
+        names = sorted(self.model.all_states)
         message_id = self.id_of(names[which % len(names)])
 
         def redrive(session: Session) -> None:
@@ -256,7 +256,7 @@ class FlowMachine(RuleBasedStateMachine):
         if not self.names:
             return
         flow, states = self.store.read(self.look).result(WAIT_S)
-        assert states == self.model.states | self.model.callbacks
+        assert states == self.model.all_states
         seen = (flow.remaining, flow.done, flow.failed, flow.skipped, flow.outcome)
         assert seen == self.model.expected
         assert flow.total == len(self.model.states)
@@ -322,7 +322,7 @@ class FlowMachine(RuleBasedStateMachine):
         return next(i for i, known in self.names.items() if known == name)
 
     def state_of(self, name: str) -> MemberState:
-        return (self.model.states | self.model.callbacks)[name]
+        return self.model.all_states[name]
 
     def messages(self) -> dict[str, Message]:
         def find(session: Session) -> dict[str, Message]:
@@ -337,7 +337,7 @@ class FlowMachine(RuleBasedStateMachine):
         ended: dict[str, MemberState] = {}
         back: list[str] = []
         for message_id, name in self.names.items():
-            before = self.state_of_or_none(name)
+            before = self.model.all_states.get(name)
             found = messages.get(message_id)
             is_dead = found is not None and (
                 found.state is State.DEAD or found.dead_from is not None
@@ -347,21 +347,13 @@ class FlowMachine(RuleBasedStateMachine):
             elif before is MemberState.RELEASED and found is None:
                 ended[name] = self.outcome_of(message_id)
             elif before is MemberState.DEAD and found is None:
-                self.bury_for_good(name)
+                self.model.bury_for_good(name)
             elif before is MemberState.DEAD and not is_dead:
                 back.append(name)
         if back:
             self.model.come_back(back)
         if ended:
             self.model.end(ended)
-
-    def state_of_or_none(self, name: str) -> MemberState | None:
-        states: Mapping[str, MemberState] = self.model.states | self.model.callbacks
-        return states.get(name)
-
-    def bury_for_good(self, name: str) -> None:
-        states = self.model.states if name in self.model.states else self.model.callbacks
-        states[name] = MemberState.CANCELLED
 
     def outcome_of(self, message_id: str) -> MemberState:
         found = self.store.read(lambda s: s.results.of([message_id])).result(WAIT_S)

@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.domain.flow.flow import Flow
 from penstock.domain.flow.member import Member, MemberRole, RunsOn
-from penstock.domain.flow.plan import PlannedMember, check_plan
+from penstock.domain.flow.plan import FlowKey, PlannedMember, check_plan
 from penstock.domain.limits import DEFAULT_LIMITS
 from penstock.domain.queue.queue import Queue
 from penstock.ports.flows import NewMember
@@ -34,6 +34,7 @@ def create(
     is_open: bool = False,
     name: str = "f",
     created_by: str | None = None,
+    key: FlowKey | None = None,
 ) -> Flow:
     ordered = _ordered(new)
     return driver.write(
@@ -43,6 +44,7 @@ def create(
             ordered,
             is_open=is_open,
             created_by=created_by,
+            key=key,
             limits=DEFAULT_LIMITS,
             now=driver.now,
         )

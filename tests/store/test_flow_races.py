@@ -11,6 +11,7 @@ import pytest
 
 from penstock.domain.errors import PenstockError
 from penstock.domain.flow.member import MemberRole, RunsOn
+from penstock.domain.flow.plan import FlowKey
 from penstock.domain.message import lifecycle, transfer
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import Message
@@ -82,6 +83,28 @@ def test_two_nodes_end_the_parents_of_one_member_at_the_same_time(
         assert flows.states(drivers[0], flow) == {"a": "done", "b": "done", "c": "released"}
     assert drivers[0].counts(orders).sent_total == FLOWS
     check_counters(drivers[0])
+
+
+def test_two_nodes_create_a_flow_with_the_same_key_at_the_same_time(
+    drivers: list[StoreDriver],
+) -> None:
+    mail = drivers[0].queue()
+    made: list[tuple[int, str]] = []
+
+    def create_all(driver: StoreDriver) -> Callable[[], None]:
+        def create() -> None:
+            for number in range(FLOWS):
+                key = FlowKey(f"{number}")
+                flow = flows.create(driver, a_member(mail, "a"), key=key)
+                made.append((number, flow.id))
+
+        return create
+
+    at_once(*map(create_all, drivers * 2))
+
+    assert len(made) == 4 * FLOWS
+    assert len(set(made)) == FLOWS
+    assert drivers[0].counts(mail).sent_total == FLOWS
 
 
 def test_random_acts_on_several_nodes_neither_strand_nor_double_a_member(

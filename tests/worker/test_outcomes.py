@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from penstock import Bury, Cancel, Retry, Snooze
-from penstock.client.jobs.return_value import ReturnValue
+from penstock.client.values.return_value import ReturnValue
 from penstock.domain.errors import InvalidRequest, LeaseLost, TooLarge
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND
 from penstock.domain.message.lease import Verb

@@ -12,6 +12,7 @@ from penstock.api.messages import (
     Crashes,
     EndReason,
     EntityId,
+    ErrorLine,
     Failures,
     FinishedAt,
     FirstLeasedAt,
@@ -46,6 +47,7 @@ from penstock.api.operation import (
 from penstock.domain import fact as domain_fact
 from penstock.domain.errors import TooManyWaiting
 from penstock.domain.message import history as domain
+from penstock.domain.message.error_line import error_line
 from penstock.domain.message.history import AttemptOutcome, tags_of
 from penstock.domain.message.lifecycle import State
 
@@ -75,10 +77,12 @@ class Ending(AnswerRecord, frozen=True, omit_defaults=True):
     last_error: LastError = None
     route: Annotated[str | None, about("The route whose circuit workers consulted.")] = None
     crashes: Crashes = 0
+    error_line: ErrorLine = None
 
     @classmethod
     def of(cls, ending: domain.Ending, instant: ToInstant) -> Self:
-        return cls.copy_of(ending, instant, tags=tags_of(ending))
+        line = _line(ending.last_error)
+        return cls.copy_of(ending, instant, tags=tags_of(ending), error_line=line)
 
 
 class Attempt(AnswerRecord, frozen=True, omit_defaults=True):
@@ -90,6 +94,15 @@ class Attempt(AnswerRecord, frozen=True, omit_defaults=True):
     leased_at: Annotated[Instant | None, about("When the message was claimed.")] = None
     leased_by: Annotated[str | None, about("The worker that claimed it.")] = None
     error: Annotated[str | None, about("What went wrong.")] = None
+    error_line: ErrorLine = None
+
+    @classmethod
+    def of(cls, attempt: domain.Attempt, instant: ToInstant) -> Self:
+        return cls.copy_of(attempt, instant, error_line=_line(attempt.error))
+
+
+def _line(error: str | None) -> str | None:
+    return None if error is None else error_line(error)
 
 
 class History(AnswerRecord, frozen=True):

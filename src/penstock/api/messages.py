@@ -11,26 +11,16 @@ from msgspec import Meta
 
 from penstock.api.operation import (
     AnswerRecord,
-    Cursor,
     DurationMs,
     Id,
     Instant,
     InstantOrMs,
-    InstantOrText,
     Json,
     JsonIn,
-    Limit,
-    Next,
-    OfGroup,
-    OfKind,
     Positive,
-    QueryRecord,
     RequestRecord,
     ToInstant,
-    WithEntityId,
-    WithTag,
     about,
-    get,
     named,
     one_of,
     post,
@@ -87,6 +77,9 @@ FirstLeasedAt = Annotated[Instant | None, about("When it was first claimed.")]
 LeasedAt = Annotated[Instant | None, about("When it was last claimed.")]
 LeasedBy = Annotated[str | None, about("The worker that last claimed it.")]
 LastError = Annotated[str | None, about("The error of the last failed attempt.")]
+ErrorLine = Annotated[
+    str | None, about("That error in one line: the exception, and where it was raised.")
+]
 EndReason = Annotated[str | None, about("Why it was buried or cancelled.")]
 FinishedAt = Annotated[Instant | None, about("When it was completed, died or was cancelled.")]
 Size = Annotated[int, about("The size of the body in bytes.")]
@@ -248,6 +241,7 @@ class Message(AnswerRecord, frozen=True, omit_defaults=True):
     result: ResultValue = None
     flow_id: Annotated[str | None, about("The flow that it is a member of.")] = None
     waits_for: Annotated[int, about("How many members of its flow must end before it is sent.")] = 0
+    error_line: ErrorLine = None
 
     @classmethod
     def of(
@@ -328,40 +322,12 @@ class Message(AnswerRecord, frozen=True, omit_defaults=True):
         )
 
 
-class Page(AnswerRecord, frozen=True):
-    messages: Annotated[list[Message], about("The messages.")]
-    next: Next
-
-
 class Acted(AnswerRecord, frozen=True):
     """A message after an act was applied to it."""
 
     id: MessageId
     state: MessageState
     due_at: DueAt
-
-
-class Browse(QueryRecord):
-    state: Annotated[
-        str,
-        Meta(
-            description="The state of the messages.",
-            examples=["waiting"],
-            extra_json_schema={"enum": ["ready", "waiting", "leased", "dead"]},
-        ),
-    ] = "ready"
-    kind: OfKind = None
-    tag: WithTag = None
-    group: OfGroup = None
-    entity_id: WithEntityId = None
-    sent_from: Annotated[
-        InstantOrText | None, about("Only messages sent at this instant or later.")
-    ] = None
-    sent_before: Annotated[
-        InstantOrText | None, about("Only messages sent before this instant.")
-    ] = None
-    limit: Limit = 100
-    cursor: Cursor = None
 
 
 SEND = post(
@@ -383,13 +349,6 @@ SEND_BATCH = post(
     role=Role.PRODUCE,
     request=Drafts,
     example={"messages": [{"body": "one"}, {"body": "two", "priority": -1}]},
-)
-BROWSE = get(
-    "browseMessages",
-    "/v1/queues/{queue}/messages",
-    "List the messages of a queue in one state, without claiming them.",
-    Page,
-    query=Browse,
 )
 GET = named.get(
     "getMessage",

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from msgspec import UNSET, Meta, UnsetType
 
+from penstock.api.browsing import Page
 from penstock.api.messages import (
     Acted,
     Attempts,
@@ -24,7 +25,6 @@ from penstock.api.messages import (
     LeasedUntil,
     MessageState,
     NewDueAt,
-    Page,
     QueueOf,
     Tags,
 )

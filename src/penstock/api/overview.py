@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Self
 
+import msgspec
+
 from penstock.api.operation import (
     AnswerRecord,
     Instant,
@@ -128,6 +130,9 @@ class Damage(AnswerRecord, frozen=True):
 class Problems(AnswerRecord, frozen=True):
     problems: Annotated[list[QueueProblems], about("Queues with problems, the worst first.")]
     is_cut: Annotated[bool, about("True if more queues have problems.")]
+    queues_by_problem: Annotated[
+        dict[Problem, int], about("How many queues have each problem, also those not listed.")
+    ] = msgspec.field(default_factory=dict)
     hanging_routes: Annotated[
         tuple[HangingRoute, ...],
         about("Routes whose endpoint does not respond, those with the most deliveries first."),

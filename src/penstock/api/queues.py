@@ -26,7 +26,10 @@ from penstock.api.operation import (
     put,
 )
 from penstock.domain.errors import QueueExists, QueueNotEmpty
+from penstock.domain.message.lifecycle import State
 from penstock.domain.queue import queue as domain_queue
+from penstock.domain.queue.listing import QueueSort
+from penstock.domain.queue.problem import Problem
 from penstock.domain.queue.queue import QueueSettings
 
 
@@ -106,7 +109,7 @@ class Queue(AnswerRecord, frozen=True):
 
 
 class Queues(AnswerRecord, frozen=True):
-    queues: Annotated[list[Queue], about("The queues, by name.")]
+    queues: Annotated[list[Queue], about("The queues, in the requested order.")]
     next: Next
 
 
@@ -120,6 +123,24 @@ class ListQueues(QueryRecord):
     dead_letter_queue: Annotated[
         str | None, about("Only queues whose dead messages go to this queue.")
     ] = None
+    problem: Annotated[Problem | None, about("Only queues with this problem.")] = None
+    state: Annotated[
+        State | None,
+        Meta(
+            description="Only queues with messages in this state.",
+            examples=["dead"],
+            extra_json_schema={"enum": ["ready", "waiting", "leased", "dead"]},
+        ),
+    ] = None
+    label: Annotated[
+        str | None,
+        Meta(description="Only queues with this label: NAME or NAME=VALUE.", examples=["team=a"]),
+    ] = None
+    sort: Annotated[
+        QueueSort | None,
+        about("The order: by name, or by a number, the largest first. Defaults to the name."),
+    ] = None
+    ascending: Annotated[bool, about("With `sort`: the smallest number first.")] = False
     limit: Limit = 100
     cursor: Cursor = None
 
@@ -150,7 +171,7 @@ class Redriven(AnswerRecord, frozen=True):
 LIST = filtered.get(
     "listQueues",
     "/v1/queues",
-    "List queues with their counts, by name.",
+    "List queues with their counts, by name or by a number.",
     Queues,
     query=ListQueues,
 )

@@ -29,13 +29,13 @@ from penstock.client.jobs.job_spec import JobSettings, resolve, spec_of
 from penstock.client.jobs.jobs import Jobs
 from penstock.client.jobs.options import JobOptions, ResolvedOptions
 from penstock.client.jobs.recurring import RecurringWork
-from penstock.client.jobs.return_value import PLAIN, ReturnValue
 from penstock.client.jobs.signals import SignalMixin
 from penstock.client.registry import ChannelRegistry, RetiringRegistry
 from penstock.client.resources.circuits import CircuitClient
 from penstock.client.resources.queues import QueueClient
 from penstock.client.resources.recurring import RecurringClient
 from penstock.client.sending import batches, check_sent, draft_by_kind, with_trace
+from penstock.client.values.return_value import PLAIN, ReturnValue
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.errors import PenstockError
 from penstock.domain.limits import DEFAULT_LIMITS

@@ -27,7 +27,7 @@ from penstock.domain.access.api_key import Caller, Role, allow, sees
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.flow.flow import Flow, FlowOutcome
 from penstock.domain.flow.member import MemberRole, RunsOn
-from penstock.domain.flow.plan import MAX_ADDED, PlannedMember
+from penstock.domain.flow.plan import MAX_ADDED, FlowKey, PlannedMember
 from penstock.domain.limits import Limits
 from penstock.domain.queue.queue import check_name
 from penstock.operations.call import Call, Handlers
@@ -79,11 +79,17 @@ class FlowOperations:
                 planned += _planned(call, [callback], role)
         count = len(given.members)
         created = self._flows.create(
-            given.name, planned, is_open=given.is_open, created_by=given.created_by
+            given.name,
+            planned,
+            is_open=given.is_open,
+            key=_key(given),
+            created_by=given.created_by,
         )
         return created.map(
             lambda made: CreatedFlow(
-                flow=records.Flow.of(made.flow, call.instant), members=list(made.ids[:count])
+                flow=records.Flow.of(made.flow, call.instant),
+                members=list(made.ids[:count]),
+                is_duplicate=made.is_duplicate,
             )
         )
 
@@ -213,6 +219,12 @@ def _planned(
         )
         for member in members
     ]
+
+
+def _key(given: NewFlow) -> FlowKey | None:
+    if given.dedup_key is not None:
+        return FlowKey(given.dedup_key, given.dedup_window_ms)
+    return None
 
 
 def _after(given: Sequence[str | records.After]) -> Mapping[str, RunsOn]:

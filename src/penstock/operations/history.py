@@ -43,7 +43,7 @@ class HistoryOperations:
             allow(call.caller, Role.READ, queue)
         return MessageHistory(
             endings=[Ending.of(ending, call.instant) for ending in past.endings],
-            attempts=[Attempt.copy_of(attempt, call.instant) for attempt in past.attempts],
+            attempts=[Attempt.of(attempt, call.instant) for attempt in past.attempts],
         )
 
 

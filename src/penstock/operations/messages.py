@@ -7,15 +7,17 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from penstock.api import manual_acts, messages
+from penstock.api import browsing, manual_acts, messages
+from penstock.api.browsing import Browse, Page
 from penstock.api.manual_acts import Bulk, Buried, Changed, End, Reason, Reschedule, Where
-from penstock.api.messages import Acted, Browse, Page
+from penstock.api.messages import Acted
 from penstock.api.operation import ToInstant
 from penstock.domain.access.api_key import Role, allow, is_limited
 from penstock.domain.chunks import chunks
 from penstock.domain.datetimes import parse_instant, read_instant
 from penstock.domain.errors import InvalidRequest, MessageNotFound, PenstockError, WrongState
 from penstock.domain.limits import MAX_INSTANT
+from penstock.domain.message.error_line import error_line
 from penstock.domain.message.history import Ending
 from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.message.selection import BROWSABLE, BulkRequest, Selection, check_request
@@ -34,7 +36,7 @@ class MessageOperations:
 
     def handlers(self) -> Handlers:
         return {
-            messages.BROWSE: self.browse,
+            browsing.BROWSE: self.browse,
             messages.GET: self.get,
             manual_acts.RESCHEDULE: self.reschedule,
             manual_acts.COMPLETE: self.complete,
@@ -119,6 +121,8 @@ def record_of(
         record = messages.Message.of(
             view.queue, message, content, instant, json_value, dead_from=view.dead_from
         )
+    if record.last_error is not None:
+        record = replace(record, error_line=error_line(record.last_error))
     if view.flow_id is None:
         return record
     record = replace(record, flow_id=view.flow_id, waits_for=view.waits_for)
@@ -161,7 +165,7 @@ class BulkOperations:
             absent = len(set(wanted.ids)) - len(ids)
         if wanted.is_dry_run:
             return Changed(len(ids), 0, absent, is_cut)
-        changed = yield from self._act(queue, ids, request)
+        changed = yield from act_on_many(self._selections, ids, request, queue=queue)
         return Changed(len(ids), changed, len(ids) - changed + absent, is_cut)
 
     def _due_at(self, wanted: Bulk) -> int | None:
@@ -181,20 +185,28 @@ class BulkOperations:
                 return ids[:MAX_SELECTED], len(ids) > MAX_SELECTED
             after = page.after
 
-    def _act(self, queue: str, ids: Sequence[str], request: BulkRequest) -> Steps[int]:
-        changed = 0
-        for some in chunks(ids, _AT_ONCE):
-            answers = yield from ParallelWork(
-                [self._selections.act(message_id, request, queue=queue) for message_id in some]
-            )
-            for answer in answers:
-                if isinstance(answer, PenstockError):
-                    # Claimed, finished or moved in the meantime: counts as refused.
-                    if not isinstance(answer, (WrongState, MessageNotFound)):
-                        raise answer
-                else:
-                    changed += 1
-        return changed
+
+def act_on_many(
+    selections: SelectionService,
+    ids: Sequence[str],
+    request: BulkRequest,
+    *,
+    queue: str | None = None,
+) -> Steps[int]:
+    """How many were changed; `queue`: only messages that are in that queue."""
+    changed = 0
+    for some in chunks(ids, _AT_ONCE):
+        answers = yield from ParallelWork(
+            [selections.act(message_id, request, queue=queue) for message_id in some]
+        )
+        for answer in answers:
+            if isinstance(answer, PenstockError):
+                # Claimed, finished or moved in the meantime: counts as refused.
+                if not isinstance(answer, (WrongState, MessageNotFound)):
+                    raise answer
+            else:
+                changed += 1
+    return changed
 
 
 def _selection_of(where: Where | Browse) -> Selection:

@@ -7,7 +7,8 @@ from typing import Any
 from msgspec import UnsetType
 
 from penstock.api import notifications
-from penstock.api.messages import Acted, Page
+from penstock.api.browsing import Page
+from penstock.api.messages import Acted
 from penstock.api.notifications import (
     ByTags,
     Change,

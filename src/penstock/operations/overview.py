@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
@@ -87,16 +88,20 @@ class OverviewOperations:
             for wrong in (yield from self._overview.problems())
             if sees(call.caller, wrong.snapshot.queue.name)
         ]
+        kinds = Counter(kind for one in found for kind in one.problems)
         if (
             "*" not in call.caller.queues
         ):  # routes belong to no queue, and damage may name queues that the caller may not see
-            return Problems(problems=found[:limit], is_cut=len(found) > limit)
+            return Problems(
+                problems=found[:limit], is_cut=len(found) > limit, queues_by_problem=kinds
+            )
         hanging = yield from self._overview.hanging()
         old = yield from self._overview.old_transactions()
         damage = self._history.damage()
         return Problems(
             problems=found[:limit],
             is_cut=len(found) > limit,
+            queues_by_problem=kinds,
             hanging_routes=tuple(
                 HangingRoute.of(one, self._endpoint(one), instant) for one in hanging
             ),

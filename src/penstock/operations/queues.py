@@ -10,16 +10,25 @@ from penstock.api.moves import LatestMoves, Move, StartMove
 from penstock.api.queues import Cancelled, ListQueues, Queue, Redrive, Redriven, RemoveQueue
 from penstock.domain.access.api_key import Caller, Role, allow, sees
 from penstock.domain.errors import InvalidRequest
+from penstock.domain.message.selection import BROWSABLE
+from penstock.domain.queue.listing import QueueSelection, QueueSort, sort_key
 from penstock.domain.queue.queue import QueueSettings, check_name
 from penstock.operations.call import Call, Handlers, StatusAnswer, put_answer
+from penstock.operations.paging import from_cursor, to_cursor
 from penstock.ports.unit_of_work import Steps, Work
 from penstock.services.bulk.moves import MoveService
+from penstock.services.history import HistoryService
+from penstock.services.overview import OverviewService
 from penstock.services.queues import QueueService, QueueView
 
 
 class QueueOperations:
-    def __init__(self, service: QueueService) -> None:
+    def __init__(
+        self, service: QueueService, history: HistoryService, overview: OverviewService
+    ) -> None:
         self._queues = service
+        self._history = history
+        self._overview = overview
 
     def handlers(self) -> Handlers:
         return {
@@ -37,6 +46,8 @@ class QueueOperations:
 
     def page(self, call: Call[None, ListQueues]) -> Steps[queues.Queues]:
         query = call.query
+        if query.sort or query.problem or query.state or query.label:
+            return (yield from self._selected(call))
         after = query.cursor or ""
         views: list[QueueView] = []
         # Queues that the caller may not see do not count towards the page.
@@ -56,6 +67,41 @@ class QueueOperations:
         return queues.Queues(
             queues=[_queue(view, call) for view in views],
             next=views[-1].queue.name if len(views) == query.limit else None,
+        )
+
+    def _selected(self, call: Call[None, ListQueues]) -> Steps[queues.Queues]:
+        """Reads the counters of all queues; the cursor is the place in the order."""
+        query = call.query
+        names = None
+        if query.problem is not None:
+            wrong = yield from self._overview.problems()
+            has = (one.snapshot.queue.name for one in wrong if query.problem in one.problems)
+            names = frozenset(has)
+        if query.state is not None and query.state not in BROWSABLE:
+            raise InvalidRequest("state is ready, waiting, leased or dead")
+        wanted = QueueSelection(
+            prefix=query.prefix or "",
+            contains=query.contains or "",
+            dead_letter_queue=query.dead_letter_queue,
+            label=query.label,
+            state=query.state,
+            names=names,
+        )
+        views = [
+            view
+            for view in (yield from self._history.all_queues())
+            if wanted.matches(view.queue, view.counts) and sees(call.caller, view.queue.name)
+        ]
+        order = query.sort or QueueSort.NAME
+        views.sort(key=lambda view: sort_key(order, view.queue, view.counts))
+        if query.ascending:
+            views.reverse()
+        [place] = from_cursor(query.cursor, 1) or [0]
+        start = max(0, place)
+        end = start + query.limit
+        return queues.Queues(
+            queues=[_queue(view, call) for view in views[start:end]],
+            next=to_cursor(end) if end < len(views) else None,
         )
 
     def put(self, call: Call[QueueSettings, None]) -> Work[Queue | StatusAnswer[Queue]]:

@@ -10,7 +10,7 @@ import msgspec
 from penstock.domain.flow.flow import Flow, FlowOutcome
 from penstock.domain.flow.folding import FlowEdge
 from penstock.domain.flow.member import Member, MemberRun, MemberState, RunsOn
-from penstock.domain.flow.plan import PlannedMember
+from penstock.domain.flow.plan import FlowKey, PlannedMember
 from penstock.domain.limits import Limits
 from penstock.domain.message.lifecycle import Content, Message
 from penstock.domain.queue.queue import Queue
@@ -58,11 +58,15 @@ class FlowStore(Protocol):
         new: Sequence[NewMember],
         *,
         is_open: bool,
+        key: FlowKey | None = None,
         created_by: str | None = None,
         limits: Limits,
         now: int,
     ) -> Flow:
-        """Raises InvalidRequest, TooLarge or QueueFull; then nothing is stored."""
+        """The flow, or another one that has the key: then nothing is stored.
+
+        Raises InvalidRequest, TooLarge or QueueFull; then nothing is stored, either.
+        """
         ...
 
     def add(self, flow_id: str, new: Sequence[NewMember], *, limits: Limits, now: int) -> Flow:

@@ -34,7 +34,6 @@ from penstock.runtime.waiting_results import WaitingResults
 from penstock.runtime.worker_duties import WorkerQueueReaper, WorkerReaper
 from penstock.services.access import Keyring, KeyService, LoginService
 from penstock.services.answers import AnswerService
-from penstock.services.attempt_logs import AttemptLogService
 from penstock.services.bulk.moves import MoveService
 from penstock.services.bulk.selection import SelectionService
 from penstock.services.bus import Bus
@@ -43,18 +42,20 @@ from penstock.services.circuits.details import CircuitDetails
 from penstock.services.circuits.job_routes import JobRoutes
 from penstock.services.directory import Directory
 from penstock.services.documents import DocumentService
+from penstock.services.errors import ErrorService
 from penstock.services.flows.flows import FlowService
 from penstock.services.flows.members import FlowMemberService
 from penstock.services.history import FactService, HistoryService
+from penstock.services.jobs.attempt_logs import AttemptLogService
+from penstock.services.jobs.results import ResultService
+from penstock.services.jobs.steps import StepService
 from penstock.services.messages import MessageService
 from penstock.services.notifications import NotificationService
 from penstock.services.overview import Graphs, OverviewService
 from penstock.services.queues import QueueService
 from penstock.services.recurring import RecurringService
-from penstock.services.results import ResultService
 from penstock.services.routes import DeliveryService, RouteService
 from penstock.services.scaling import ScalingService
-from penstock.services.steps import StepService
 from penstock.services.workers import TaskLeases, WorkerService
 from penstock.settings import Settings, is_loopback
 from penstock.store.maintenance import clock_mark
@@ -109,6 +110,7 @@ class Broker:
         self.queues = QueueService(store, clock, self.directory)
         self.messages = MessageService(store, clock, dice, settings.limits, self.directory)
         self.steps = StepService(store, clock, settings.limits)
+        self.errors = ErrorService(store)
         self.selection = SelectionService(store, clock, settings.limits, self.messages)
         self.circuit_details = CircuitDetails(store)
         self.tables = open_tables(settings.insights_folder)

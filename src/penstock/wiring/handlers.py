@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from penstock.operations.administration import AdministrationOperations
-from penstock.operations.attempt_logs import AttemptLogOperations
 from penstock.operations.call import Handlers
 from penstock.operations.circuits import CircuitOperations, CircuitSettingsOperations
 from penstock.operations.deliveries import DeliveryOperations, RouteOperations
+from penstock.operations.errors import ErrorOperations
 from penstock.operations.flows import FlowOperations
 from penstock.operations.history import FactOperations, HistoryOperations
 from penstock.operations.job_circuits import JobCircuitOperations
+from penstock.operations.jobs.attempt_logs import AttemptLogOperations
+from penstock.operations.jobs.results import ResultOperations
+from penstock.operations.jobs.steps import SignalOperations, StepOperations
 from penstock.operations.lake import AnswerOperations, SqlOperations, TableOperations
 from penstock.operations.messages import BulkOperations, MessageOperations
 from penstock.operations.notifications import NotificationOperations
 from penstock.operations.overview import OverviewOperations, WaitingCounts
 from penstock.operations.queues import MoveOperations, QueueOperations
 from penstock.operations.recurring import RecurringOperations
-from penstock.operations.results import ResultOperations
 from penstock.operations.scaling import ScalingOperations
-from penstock.operations.steps import SignalOperations, StepOperations
 from penstock.operations.topics import TopicOperations
 from penstock.operations.workers import WorkerOperations
 from penstock.version import __version__
@@ -40,11 +41,12 @@ def handlers_of(broker: Broker, waiting: WaitingCounts | None = None) -> Handler
     b, circuits, settings = broker, broker.circuits, broker.settings
     waiting = NoWaitingClaims() if waiting is None else waiting
     groups = (
-        QueueOperations(b.queues),
+        QueueOperations(b.queues, b.history, b.overview),
         MessageOperations(b.messages, b.selection),
         StepOperations(b.steps, b.messages, b.directory),
         SignalOperations(b.steps),
         BulkOperations(b.messages, b.selection),
+        ErrorOperations(b.errors, b.selection),
         AttemptLogOperations(b.attempt_logs, b.messages, b.directory, settings.limits),
         ResultOperations(b.results, b.waiting_results, settings.limits),
         MoveOperations(b.moves),

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from penstock import Batch, JobFailed, Penstock, current
+from penstock import Batch, JobFailed, Penstock, chain, current
+from penstock.client.flows.builder import FlowBuilder
 from penstock.domain.errors import InvalidRequest, WrongState
 from tests.client.flows.conftest import FlowDriver
+from tests.edge.api import a_name
 
 SOON = "5s"
 
@@ -82,6 +84,29 @@ def test_a_flow_is_cancelled_and_takes_nothing_more(
     assert ran == []
     with pytest.raises(WrongState):
         f.add(jobs.note, "c")
+    with pytest.raises(WrongState, match="create it again"):
+        f.redrive()
+
+
+def test_a_flow_with_a_key_is_enqueued_once(
+    app: Penstock, jobs: SimpleNamespace, driver: FlowDriver, ran: list[Any]
+) -> None:
+    key = a_name("key")
+
+    def enqueue() -> tuple[FlowBuilder, Any]:
+        with app.flow("nightly", dedup_key=key, dedup_window="1d") as f:
+            return f, f.add(jobs.fetch, 1)
+
+    (first, fetched), (second, again) = enqueue(), enqueue()
+    steps = [chain(jobs.fetch.bind(2)).enqueue("nightly", dedup_key=key)]
+
+    assert (first.is_duplicate, second.is_duplicate) == (False, True)
+    assert [second.id, steps[0].id] == [first.id, first.id]
+    driver.run_all()
+    assert ran == [("fetch", 1)]
+    assert fetched.result(SOON) == again.result(SOON) == 10
+    with pytest.raises(InvalidRequest, match="dedup_key"):
+        app.flow("nightly", dedup_window="1d")
 
 
 def test_a_job_adds_members_to_its_flow_while_it_runs(

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from penstock import Bury, Cancel, Enqueued, Job, Penstock
-from penstock.api import messages, queues
+from penstock.api import browsing, queues
 from penstock.client.channel import Flow
 from penstock.client.jobs.job_listing import list_jobs
 from penstock.domain.datetimes import moment_of
@@ -298,8 +298,8 @@ def test_the_names_of_queues_are_fetched_once_for_all_of_them() -> None:
     fetched: list[str] = []
 
     def answer(step: Any) -> Any:
-        if step.operation is messages.BROWSE:
-            return messages.Page([], None)
+        if step.operation is browsing.BROWSE:
+            return browsing.Page([], None)
         assert step.operation is queues.LIST
         behind = [] if fetched else names
         fetched.extend(behind or ["no more"])

@@ -13,7 +13,7 @@ import pytest
 
 from penstock import Bury, current, step, step_sync
 from penstock.api.jobs import steps
-from penstock.client.jobs.step_outcomes import OutcomeType
+from penstock.client.values.step_outcomes import OutcomeType
 from penstock.domain.errors import InvalidRequest, LeaseLost
 from penstock.domain.message.lease import Verb
 from penstock.worker.claimed_job import JobAct

@@ -21,7 +21,8 @@ pytestmark = pytest.mark.no_store("server")
 
 @pytest.fixture
 def queues(connect: Connect, server: LiveServer) -> QueueClient:
-    return QueueClient(connect(QueueOperations(server.broker.queues).handlers()))
+    b = server.broker
+    return QueueClient(connect(QueueOperations(b.queues, b.history, b.overview).handlers()))
 
 
 def send(server: LiveServer, queue: str, count: int = 1) -> None:

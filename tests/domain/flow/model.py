@@ -52,17 +52,25 @@ class FlowModel:
     def end(self, ended: Mapping[str, S]) -> None:
         """Messages of members have ended."""
         for name, state in ended.items():
-            if name in self.callbacks:
-                self.callbacks[name] = state
-            else:
-                self.states[name] = state
-                self._tell(name, state)
+            self._end(name, state)
         self.judge()
 
-    def cancel_blocked(self, name: str, state: S = S.CANCELLED) -> None:
-        self.states[name] = state
-        self._tell(name, state)
+    def end_blocked(self, name: str, state: S) -> None:
+        """An operator has ended a member that was not sent."""
+        self._end(name, state)
         self.judge()
+
+    def bury_for_good(self, name: str) -> None:
+        """A dead member cannot be redriven any more."""
+        self.set_state(name, S.CANCELLED)
+
+    @property
+    def all_states(self) -> dict[str, S]:
+        """Of members and callbacks."""
+        return self.states | self.callbacks
+
+    def set_state(self, name: str, state: S) -> None:
+        (self.callbacks if name in self.callbacks else self.states)[name] = state
 
     def cancel(self) -> None:
         self.is_cancelled, self.is_open = True, False
@@ -76,22 +84,18 @@ class FlowModel:
         self.judge()
 
     def come_back(self, names: Iterable[str]) -> None:
-        """Dead members are redriven."""
+        """Dead members are redriven; callbacks have no children, and do not count."""
         left = list(names)
         for name in left:
-            self.states[name] = S.RELEASED
-        while left:
-            back = []
-            for edge in [e for e in self.heard if e[0] in left]:
-                if self._was_never_sent(edge[1]):
-                    del self.heard[edge]
-                    back.append(edge[1])
-            left = []
-            for name in sorted(set(back)):
-                if name in self.by_graph and self._verdict(name) is S.BLOCKED:
-                    self.states[name] = S.BLOCKED
-                    self.by_graph.discard(name)
-                    left.append(name)
+            self.set_state(name, S.RELEASED)
+        while left and not self.is_cancelled:  # otherwise they run alone
+            lost = [e for e in self.heard if e[0] in left and self._was_never_sent(e[1])]
+            for edge in lost:
+                del self.heard[edge]
+            left = sorted({child for _, child in lost} & self.by_graph)
+            for name in left:  # judged anew: another parent may still decide against it
+                self.states[name] = S.BLOCKED
+                self.by_graph.discard(name)
         self.judge()
 
     def judge(self) -> None:
@@ -156,6 +160,10 @@ class FlowModel:
         if handled and not any(state in FAILED for state in handled):
             return S.SKIPPED
         return S.RELEASED
+
+    def _end(self, name: str, state: S) -> None:
+        self.set_state(name, state)
+        self._tell(name, state)
 
     def _tell(self, parent: str, state: S) -> None:
         for edge in self.edges:

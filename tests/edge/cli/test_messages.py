@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.edge.api import Api
+from tests.edge.api import Api, ok
 
 
 def test_a_message_goes_through_the_command_line_and_back(cli, api: Api):
@@ -379,3 +379,20 @@ def test_logs_of_attempts_are_printed_and_followed_to_the_end(cli, api: Api):
         ("info", "10 of 200"),
         ("print", "12 pallets"),
     ]
+
+
+def test_dead_messages_are_listed_with_their_error_and_retried_by_group(cli, api: Api):
+    queue = api.make_queue(max_attempts=1)
+    for number in range(2):
+        api.send(queue)
+        error = f"shop.Declined: card {number}\n  at /app/jobs.py:22 in charge"
+        ok(api.act(api.claim_one(queue)["receipt"], "fail", error=error))
+
+    assert "shop.Declined: card 1 at jobs.py:22" in cli("messages", queue, "--state", "dead").out
+    group = cli("errors", "--queue", queue, "--json").record
+    assert (group["error"], group["place"], group["messages"]) == ("shop.Declined", "jobs.py:22", 2)
+    assert "shop.Declined" in cli("errors", "--queue", queue).out
+    redrive = ("errors", "redrive", group["id"], "--queue", queue)
+    assert cli(*redrive, "--dry-run").out == "2 messages match; none was changed\n"
+    assert cli(*redrive).out == "2 messages match, 2 redriven, 0 refused\n"
+    assert api.counts(queue) == {"ready": 2}

@@ -140,6 +140,21 @@ def test_cancelling_takes_running_members_from_their_workers(api: Api, queue: st
     assert post(api, made, "cancel", {})["failed"] == 4  # again, without effect
 
 
+def test_a_flow_is_created_once_with_the_same_key(api: Api, queue: str) -> None:
+    plan = ({"name": "b", "after": ["a"]}, {"name": "a"})
+    first = create(api, queue, *plan, dedup_key=queue)
+
+    again = create(api, queue, *plan, dedup_key=queue)
+    assert again == {**first, "is_duplicate": True}
+    assert api.counts(queue)["ready"] == 1
+
+    other = create(api, queue, {"name": "c"}, dedup_key=queue)
+    assert (other["flow"]["id"], other["members"]) == (first["flow"]["id"], [])
+    for bad in ({"dedup_key": ""}, {"dedup_key": "k", "dedup_window_ms": -1}):
+        refused = api.call("POST", "/v1/flows", {"name": "f", "members": [], **bad})
+        assert_refused(refused, 400, "invalid_request")
+
+
 def test_members_are_added_until_it_is_closed(api: Api, queue: str) -> None:
     made = create(api, queue, is_open=True, on_success={"queue": queue, "body": "all done"})
     added = post(api, made, "members", {"members": [{"queue": queue, "body": 1, "name": "a"}]})

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from penstock.domain.errors import (
     FlowNotFound,
     InvalidRequest,
-    MessageNotFound,
     QueueFull,
     WrongState,
 )
 from penstock.domain.flow.flow import FlowOutcome
 from penstock.domain.flow.member import MemberRole, RunsOn
 from penstock.domain.limits import DAY, MINUTE
-from penstock.domain.message import lifecycle, transfer
+from penstock.domain.message import lifecycle
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.queue import Queue
-from penstock.store.maintenance import checks
 from tests.store import flows
 from tests.store.driver import StoreDriver
 from tests.store.flows import a_callback, a_member
@@ -95,77 +91,11 @@ def test_what_a_failed_parent_does_is_said_by_the_edge(driver: StoreDriver, mail
     assert (ended.outcome, ended.failed, ended.skipped) == (FlowOutcome.FAILED, 3, 1)
 
 
-def test_a_flow_continues_after_its_dead_member_is_redriven(
-    driver: StoreDriver, mail: Queue
-) -> None:
-    flow = flows.create(
-        driver,
-        a_member(mail, "a"),
-        a_member(mail, "b", ("a",)),
-        a_member(mail, "c", ("b",)),
-        a_callback(mail, MemberRole.ON_SUCCESS),
-        a_callback(mail, MemberRole.ON_FAILURE),
-    )
-    claim_and(driver, mail, Verb.BURY)
-    claim_and(driver, mail, Verb.COMPLETE)  # on_failure
-    assert flows.states(driver, flow)["on_success"] == "skipped"
-
-    dead = flows.members(driver, flow)["a"].id
-    driver.alter(dead, lambda m, q: transfer.redrive(m, q, now=driver.now))
-
-    assert flows.now_so(driver, flow).outcome is None
-    assert flows.states(driver, flow)["c"] == "blocked"
-    for _ in range(4):
-        claim_and(driver, mail, Verb.COMPLETE)
-    assert set(flows.states(driver, flow).values()) == {"done"}
-    assert flows.now_so(driver, flow).outcome is FlowOutcome.DONE
-    assert driver.claim(mail) == []  # no callback a second time
-
-
-def test_what_an_operator_has_cancelled_does_not_come_back(
-    driver: StoreDriver, mail: Queue
-) -> None:
-    flow = flows.create(
-        driver, a_member(mail, "a"), a_member(mail, "b", ("a",)), a_member(mail, "c", ("a",))
-    )
-    ids = {name: m.id for name, m in flows.members(driver, flow).items()}
-    driver.alter(ids["b"], lambda m, _: lifecycle.cancel(m))
-    claim_and(driver, mail, Verb.BURY)
-
-    driver.alter(ids["a"], lambda m, q: transfer.redrive(m, q, now=driver.now))
-
-    assert flows.states(driver, flow) == {"a": "released", "b": "cancelled", "c": "blocked"}
-
-
 def test_a_name_is_given_once_in_a_flow(driver: StoreDriver, mail: Queue) -> None:
     flow = flows.create(driver, a_member(mail, "a"))
 
     with pytest.raises(InvalidRequest, match="a member 'a' already"):
         flows.add(driver, flow, a_member(mail, "a"))
-
-
-def test_a_dead_letter_counts_as_dead_until_it_returns(driver: StoreDriver) -> None:
-    dead = driver.queue("dead")
-    mail = driver.queue(max_attempts=1, dead_letter_queue="dead")
-    flow = flows.create(driver, a_member(mail, "a"), a_member(mail, "b", ("a",)))
-    claim_and(driver, mail, Verb.BURY)
-    assert flows.states(driver, flow) == {"a": "dead", "b": "cancelled"}
-
-    driver.write(lambda s: s.messages.redrive(dead.queue_no, to=None, limit=10, now=driver.now))
-
-    assert flows.states(driver, flow) == {"a": "released", "b": "blocked"}
-
-
-def test_a_dead_letter_that_is_handled_does_not_change_the_flow(driver: StoreDriver) -> None:
-    dead = driver.queue("dead")
-    mail = driver.queue(max_attempts=1, dead_letter_queue="dead")
-    flow = flows.create(driver, a_member(mail, "a"), a_member(mail, "b", ("a",)))
-    claim_and(driver, mail, Verb.BURY)
-
-    claim_and(driver, dead, Verb.COMPLETE)
-
-    assert flows.states(driver, flow) == {"a": "cancelled", "b": "cancelled"}
-    assert flows.now_so(driver, flow).outcome is FlowOutcome.FAILED
 
 
 def test_results_become_inputs(driver: StoreDriver, mail: Queue) -> None:
@@ -275,81 +205,6 @@ def test_only_members_that_are_sent_at_once_need_room(driver: StoreDriver) -> No
     driver.send(driver.queue("other"))
     claim_and(driver, mail, Verb.COMPLETE)
     assert driver.counts(mail).ready == 1
-
-
-def test_an_operator_ends_blocked_members(driver: StoreDriver, mail: Queue) -> None:
-    flow = flows.create(
-        driver,
-        a_member(mail, "a"),
-        a_member(mail, "b", ("a",)),
-        a_member(mail, "c", ("b",)),
-        a_member(mail, "d", ("a",)),
-    )
-    ids = {name: m.id for name, m in flows.members(driver, flow).items()}
-
-    with pytest.raises(WrongState):
-        driver.alter(ids["c"], lambda m, _: lifecycle.reschedule(m, due_at=1, now=driver.now))
-    driver.alter(ids["b"], lambda m, _: lifecycle.complete_by_hand(m))
-    driver.alter(ids["d"], lambda m, _: lifecycle.cancel(m, reason="not today"))
-    with pytest.raises(MessageNotFound):
-        driver.alter(ids["b"], lambda m, _: lifecycle.cancel(m))
-
-    assert flows.states(driver, flow) == {
-        "a": "released",
-        "b": "done",
-        "c": "released",
-        "d": "cancelled",
-    }
-    assert flows.members(driver, flow)["d"].reason == "not today"
-
-
-def test_a_cancelled_flow_starts_nothing_any_more(driver: StoreDriver, mail: Queue) -> None:
-    flow = flows.create(
-        driver,
-        a_member(mail, "a"),
-        a_member(mail, "b", ("a",)),
-        a_callback(mail, MemberRole.ON_FINISH),
-        a_callback(mail, MemberRole.ON_FAILURE),
-    )
-    [running] = driver.claim(mail)
-    driver.write(lambda s: s.flows.cancel(flow.id, reason="wrong data", now=driver.now))
-    while driver.write(
-        lambda s: s.flows.cancel_some(flow.flow_no, reason="wrong data", limit=10, now=driver.now)
-    ):
-        pass
-
-    assert driver.act(Verb.COMPLETE, running).code == "lease_lost"  # type: ignore[union-attr]
-    assert flows.states(driver, flow) == {
-        "a": "cancelled",
-        "b": "cancelled",
-        "on_finish": "released",
-        "on_failure": "skipped",
-    }
-    ended = flows.now_so(driver, flow)
-    assert ended.outcome is FlowOutcome.CANCELLED
-    with pytest.raises(WrongState):
-        flows.add(driver, flow, a_member(mail, "c"))
-
-
-def test_cancelling_ends_members_whose_messages_were_lost(driver: StoreDriver, mail: Queue) -> None:
-    flow = flows.create(driver, a_member(mail, "a"), a_member(mail, "b", ("a",)))
-    lost = flows.members(driver, flow)["a"].message_no
-
-    def damage(session: Any) -> None:
-        session.db.run("messages.remove", {"message_nos": f"[{lost}]"})
-
-    driver.write(damage)
-    lost_ones = driver.read(lambda s: checks.lost_members(s))  # type: ignore[arg-type]
-    assert lost_ones == [(flow.id, "f", 1)]
-    driver.queues.clear()  # its counters are wrong, too
-
-    driver.write(lambda s: s.flows.cancel(flow.id, reason=None, now=driver.now))
-    while driver.write(
-        lambda s: s.flows.cancel_some(flow.flow_no, reason=None, limit=10, now=driver.now)
-    ):
-        pass
-
-    assert flows.now_so(driver, flow).outcome is FlowOutcome.CANCELLED
 
 
 def test_an_open_flow_ends_when_it_is_closed(driver: StoreDriver, mail: Queue) -> None:

@@ -24,6 +24,7 @@ from penstock.api.operation import (
 )
 from penstock.domain.flow import flow as domain
 from penstock.domain.flow.member import MemberRole, MemberState, RunsOn
+from penstock.domain.limits import MINUTE
 from penstock.domain.message.lifecycle import State as MessageState
 
 MemberName = Annotated[str | None, about("A name that is unique in the flow.")]
@@ -79,6 +80,16 @@ class NewFlow(RequestRecord, kw_only=True):
     is_open: Annotated[
         bool, about("True: it does not end before it is closed, as members may be added.")
     ] = False
+    dedup_key: Annotated[
+        str | None,
+        about(
+            "Creating a second flow with the same name and key returns the first, until that has"
+            " ended, and for `dedup_window_ms` after its creation."
+        ),
+    ] = None
+    dedup_window_ms: Annotated[
+        DurationMs, about("How long the key is taken at least, also if the flow has ended.")
+    ] = 5 * MINUTE
     created_by: Annotated[
         str | None,
         about("The id of the message whose handler creates it; the client library sets it."),
@@ -116,9 +127,18 @@ class Flow(AnswerRecord, frozen=True, omit_defaults=True):
         return (self.total - self.remaining) / self.total if self.total else 0.0
 
 
-class CreatedFlow(AnswerRecord, frozen=True):
+class CreatedFlow(AnswerRecord, frozen=True, omit_defaults=True):
     flow: Annotated[Flow, about("The flow.")]
-    members: Annotated[list[MessageId], about("The ids of the members, in the order given.")]
+    members: Annotated[
+        list[MessageId],
+        about(
+            "The ids of the members, in the order given; of a duplicate those of the first flow, or"
+            " none if it was created with other members."
+        ),
+    ]
+    is_duplicate: Annotated[
+        bool, about("True: `flow` is an earlier one with the same `dedup_key`.")
+    ] = False
 
 
 class FlowMember(AnswerRecord, frozen=True, omit_defaults=True):

@@ -20,11 +20,11 @@ from penstock.client.declared_queues import QueueOptions
 from penstock.client.jobs import tracing
 from penstock.client.jobs.current import Current
 from penstock.client.jobs.handlers import JobHandlers
-from penstock.client.jobs.json_values import json_of
 from penstock.client.jobs.options import JobOptions, ResolvedOptions
 from penstock.client.local.lazy_backend import LazyBackend
 from penstock.client.resources.topics import TopicClient
 from penstock.client.sending import with_trace
+from penstock.client.values.json_values import json_of
 from penstock.domain import topic as topics
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.draft import Draft

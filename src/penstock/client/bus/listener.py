@@ -19,9 +19,9 @@ from typing import Any, TypedDict, get_type_hints
 import msgspec
 
 from penstock.client.jobs.current import Current, current
-from penstock.client.jobs.json_values import read_model
 from penstock.client.jobs.options import BackoffLike, backoff_of, instant
-from penstock.client.jobs.return_value import ReturnValue
+from penstock.client.values.json_values import read_model
+from penstock.client.values.return_value import ReturnValue
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.lifecycle import EXHAUSTED

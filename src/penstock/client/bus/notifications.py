@@ -35,9 +35,9 @@ from penstock.client.bus.notification_options import (
 )
 from penstock.client.channel import Channel
 from penstock.client.jobs.current import Current
-from penstock.client.jobs.json_values import json_of
 from penstock.client.jobs.options import ResolvedOptions, instant, texts
 from penstock.client.resources.resource import items_of
+from penstock.client.values.json_values import json_of
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest, QueueNotFound
 from penstock.domain.message import notification

@@ -7,12 +7,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from penstock.api.flows import operations as flows
-from penstock.api.flows.records import CreatedFlow, NewFlow, NewMember
+from penstock.api.flows.records import CreatedFlow, NewFlow
 from penstock.client.flows.handle import FlowHandle, node_of, with_queues
 from penstock.client.flows.node import Node, member_record
 from penstock.client.flows.steps import Before, Steps
 from penstock.client.jobs.current import running_job_label
 from penstock.client.jobs.job import BoundJob, Enqueuing
+from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class FlowBuilder(FlowHandle):
         tx: object = None,
         callbacks: Mapping[str, BoundJob[Any]],
         is_open: bool = False,
+        dedup_key: str | None = None,
+        dedup_window: Duration | None = None,
     ) -> None:
         self._app = app
         self._id = None
@@ -41,6 +44,8 @@ class FlowBuilder(FlowHandle):
         self._callbacks = callbacks
         self._is_open = is_open
         self._nodes: dict[str, Node[Any]] = {}
+        self._dedup = dedup_fields(dedup_key, dedup_window)
+        self.is_duplicate = False  # True: it is an earlier flow with the same dedup key
 
     def add(
         self,
@@ -142,7 +147,7 @@ class FlowBuilder(FlowHandle):
 
     def _record(self) -> NewFlow:
         self._check_open()
-        callbacks: dict[str, NewMember] = {}
+        callbacks: dict[str, Any] = {}
         for role, job in self._callbacks.items():
             draft, _ = job.draft(lambda _: False)
             callbacks[role] = member_record(job.resolved.queue, draft)
@@ -153,12 +158,25 @@ class FlowBuilder(FlowHandle):
             is_open=self._is_open,
             created_by=None if running is None else running[0],
             **callbacks,
+            **self._dedup,
         )
 
     def _created(self, made: CreatedFlow) -> None:
         self._id = made.flow.id
+        self.is_duplicate = made.is_duplicate
+        if made.is_duplicate and not made.members:  # created with others
+            return
         for node, message_id in zip(self._nodes.values(), made.members, strict=True):
             node.enqueued(message_id, self._app.jobs)
+
+
+def dedup_fields(key: str | None, window: Duration | None) -> dict[str, Any]:
+    """Fields of a new flow; raises InvalidRequest."""
+    if window is None:
+        return {} if key is None else {"dedup_key": key}
+    if key is None:
+        raise InvalidRequest("dedup_window needs a dedup_key")
+    return {"dedup_key": key, "dedup_window_ms": as_ms("dedup_window", window)}
 
 
 class JobBatch(FlowBuilder):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class FlowHandle:
-    """Rejections are raised as PenstockErrors.  Most methods have an async version."""
+    """Rejections are raised as PenstockErrors.  All requests have an async version."""
 
     def __init__(self, app: Penstock, flow_id: str) -> None:
         self._app = app
@@ -81,6 +81,11 @@ class FlowHandle:
             lambda page: page.members,
         )
 
+    async def members_async(self, state: MemberState | str | None = None) -> list[FlowMember]:
+        """All of them."""
+        found: list[FlowMember] = await self._app.run_blocking(lambda: list(self.members(state)))
+        return found
+
     def cancel(self, reason: str | None = None, *, tx: object = None) -> Flow:
         """Cancel all members that have not ended, running ones as well."""
         return self._app.backend_for(tx).channel.request(
@@ -98,9 +103,16 @@ class FlowHandle:
         wanted = RedriveFlow(member=named)
         return self._channel.request(flows.REDRIVE, wanted, flow=self.id).redriven
 
+    async def redrive_async(self, member: str | Node[Any] | None = None) -> int:
+        return int(await self._app.run_blocking(lambda: self.redrive(member)))
+
     def close(self) -> Flow:
         """No more members follow: it ends as soon as its members have ended."""
         return self._channel.request(flows.CLOSE, flow=self.id)
+
+    async def close_async(self) -> Flow:
+        closed: Flow = await self._app.run_blocking(self.close)
+        return closed
 
     def add(
         self,
@@ -117,6 +129,19 @@ class FlowHandle:
         self._add([node], tx=None)
         return node
 
+    async def add_async(
+        self,
+        job: BoundJob[Any] | Enqueuing[..., Any],
+        /,
+        *args: object,
+        after: Iterable[object] = (),
+        name: str | None = None,
+        **kwargs: object,
+    ) -> Any:
+        return await self._app.run_blocking(
+            lambda: self.add(job, *args, after=after, name=name, **kwargs)
+        )
+
     def add_many(
         self,
         job: Enqueuing[..., Any],
@@ -131,6 +156,12 @@ class FlowHandle:
             ids += self._send(records[start : start + MAX_ADDED], tx=tx).members
         returns = job.bind().spec.returns
         return [Enqueued(one, jobs=self._app.jobs, returns=returns) for one in ids]
+
+    async def add_many_async(
+        self, job: Enqueuing[..., Any], calls: Iterable[JobCall | Mapping[str, object]]
+    ) -> list[Enqueued[Any]]:
+        added: list[Enqueued[Any]] = await self._app.run_blocking(lambda: self.add_many(job, calls))
+        return added
 
     # --- private ---
 

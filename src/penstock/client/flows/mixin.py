@@ -14,6 +14,7 @@ from penstock.client.flows.handle import FlowHandle
 from penstock.client.jobs.job import BoundJob
 from penstock.client.jobs.jobs import AnyJob
 from penstock.client.local.lazy_backend import LazyBackend
+from penstock.domain.duration import Duration
 from penstock.domain.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -31,11 +32,19 @@ class FlowMixin(ABC):
         on_success: BoundJob[Any] | None = None,
         on_failure: BoundJob[Any] | None = None,
         on_finish: BoundJob[Any] | None = None,
+        dedup_key: str | None = None,
+        dedup_window: Duration | None = None,
         tx: object = None,
     ) -> FlowBuilder:
         """Jobs that wait for each other: add them in a `with` block; see docs/flows.md."""
-        callbacks = _callbacks(on_success, on_failure, on_finish)
-        return FlowBuilder(self._app, name, tx=tx, callbacks=callbacks)
+        return FlowBuilder(
+            self._app,
+            name,
+            tx=tx,
+            callbacks=_callbacks(on_success, on_failure, on_finish),
+            dedup_key=dedup_key,
+            dedup_window=dedup_window,
+        )
 
     def batch(
         self,

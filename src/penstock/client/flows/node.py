@@ -10,7 +10,7 @@ import msgspec
 from penstock.api import messages
 from penstock.api.flows.records import After, NewMember
 from penstock.client.jobs.handle import Enqueued
-from penstock.client.jobs.return_value import ReturnValue
+from penstock.client.values.return_value import ReturnValue
 from penstock.domain.datetimes import moment_of
 from penstock.domain.duration import Duration
 from penstock.domain.errors import InvalidRequest

@@ -7,12 +7,13 @@ group(fetch.bind(1), fetch.bind(2)).then(merge.bind(previous)).enqueue()
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 import msgspec
 
 from penstock.client.flows.node import Node
 from penstock.client.jobs.job import BoundJob, Enqueuing
+from penstock.domain.duration import Duration
 from penstock.domain.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -30,6 +31,14 @@ class Previous:
 previous: Any = Previous()
 
 
+class FlowOptions(TypedDict, total=False):
+    """Keyword arguments of `enqueue`."""
+
+    dedup_key: str | None
+    dedup_window: Duration | None
+    tx: object  # the caller's own transaction
+
+
 class Before(msgspec.Struct, frozen=True):
     """What comes before a step."""
 
@@ -44,16 +53,14 @@ class Steps(ABC):
         """This, and afterwards these steps one after the other."""
         return Chain(self, *steps)
 
-    def enqueue(self, name: str | None = None, *, tx: object = None) -> FlowBuilder:
+    def enqueue(self, name: str | None = None, **options: Unpack[FlowOptions]) -> FlowBuilder:
         """Enqueue it as a flow of its own."""
-        builder = self._builder(name, tx)
-        builder.enqueue()
-        return builder
+        return self._builder(name, options).enqueue()
 
-    async def enqueue_async(self, name: str | None = None, *, tx: object = None) -> FlowBuilder:
-        builder = self._builder(name, tx)
-        await builder.enqueue_async()
-        return builder
+    async def enqueue_async(
+        self, name: str | None = None, **options: Unpack[FlowOptions]
+    ) -> FlowBuilder:
+        return await self._builder(name, options).enqueue_async()
 
     @abstractmethod
     def place(self, builder: FlowBuilder, before: Before, prefix: str) -> Before:
@@ -63,9 +70,9 @@ class Steps(ABC):
     @abstractmethod
     def first(self) -> BoundJob[Any]: ...
 
-    def _builder(self, name: str | None, tx: object) -> FlowBuilder:
+    def _builder(self, name: str | None, options: FlowOptions) -> FlowBuilder:
         app = cast("Penstock", self.first.outbox)
-        builder = app.flow(name or self.first.spec.kind, tx=tx)
+        builder = app.flow(name or self.first.spec.kind, **options)
         self.place(builder, Before(), "")
         return builder
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, TypeVar, overload
 
-from penstock.client.jobs.chunk_arguments import ChunkArguments
 from penstock.client.jobs.item import Item
 from penstock.client.jobs.job import Job
+from penstock.client.values.chunk_arguments import ChunkArguments
 
 A = TypeVar("A")
 

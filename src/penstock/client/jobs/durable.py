@@ -19,8 +19,8 @@ from penstock.api.jobs.steps import BeginWait, RecordStep
 from penstock.api.operation import PageQuery
 from penstock.client.backend import Backend
 from penstock.client.channel import Ask, Channel, Flow, run, run_async
-from penstock.client.jobs.json_values import return_annotation
-from penstock.client.jobs.step_outcomes import OutcomeType
+from penstock.client.values.json_values import return_annotation
+from penstock.client.values.step_outcomes import OutcomeType
 from penstock.domain.datetimes import instant_of
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest, TooLarge

@@ -6,8 +6,8 @@ from penstock.api import history
 from penstock.api.history import Result, WaitForEnd
 from penstock.client.backend import Backend
 from penstock.client.channel import Ask, Flow
-from penstock.client.jobs.return_value import ReturnValue
 from penstock.client.long_poll import long_poll
+from penstock.client.values.return_value import ReturnValue
 from penstock.domain.duration import Duration
 from penstock.domain.errors import JobFailed
 from penstock.domain.message.lifecycle import State

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine, Generator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from penstock.client.jobs.return_value import PLAIN, ReturnValue
+from penstock.client.values.return_value import PLAIN, ReturnValue
 from penstock.domain.duration import Duration
 from penstock.domain.message.lifecycle import State
 

@@ -24,7 +24,7 @@ from penstock.client.jobs.chunk_job import ChunkJob
 from penstock.client.jobs.current import Current, CurrentJob
 from penstock.client.jobs.item import Item
 from penstock.client.jobs.job import Job
-from penstock.client.jobs.return_value import PLAIN, ReturnValue
+from penstock.client.values.return_value import PLAIN, ReturnValue
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.topic import NODE_QUEUE_SEPARATOR
 from penstock.worker.application import Running

@@ -13,7 +13,7 @@ import msgspec
 from penstock.client.jobs.handle import Enqueued
 from penstock.client.jobs.job_spec import JobSpec
 from penstock.client.jobs.options import JobOptions, ResolvedOptions, Unique
-from penstock.client.jobs.return_value import ReturnValue
+from penstock.client.values.return_value import ReturnValue
 from penstock.domain.duration import Duration
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.draft import Draft

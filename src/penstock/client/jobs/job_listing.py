@@ -9,9 +9,10 @@ from typing import TypedDict
 import msgspec
 from msgspec.structs import replace
 
-from penstock.api import history, messages, queues
+from penstock.api import browsing, history, queues
+from penstock.api.browsing import Browse
 from penstock.api.history import Ending, SearchHistory
-from penstock.api.messages import Browse, Message
+from penstock.api.messages import Message
 from penstock.api.queues import ListQueues, Totals
 from penstock.client.channel import Ask, Flow
 from penstock.domain.errors import InvalidRequest, QueueNotFound
@@ -91,12 +92,12 @@ def list_jobs(
     return JobPage(found, None if place is None else msgspec.json.encode(place).decode())
 
 
-def _browse(place: _Place, wanted: JobFilter, limit: int) -> Flow[messages.Page]:
+def _browse(place: _Place, wanted: JobFilter, limit: int) -> Flow[browsing.Page]:
     query = Browse(state=place.state, limit=limit, cursor=place.cursor, **wanted)
     try:
-        page: messages.Page = yield Ask(messages.BROWSE, {"queue": place.queue}, query=query)
+        page: browsing.Page = yield Ask(browsing.BROWSE, {"queue": place.queue}, query=query)
     except QueueNotFound:
-        return messages.Page([], None)
+        return browsing.Page([], None)
     return page
 
 

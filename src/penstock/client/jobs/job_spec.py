@@ -10,8 +10,6 @@ import msgspec
 from msgspec.structs import replace
 
 from penstock.api.messages import RunOptions
-from penstock.client.jobs.arguments import Arguments
-from penstock.client.jobs.chunk_arguments import ChunkArguments
 from penstock.client.jobs.options import (
     BackoffLike,
     JobOptions,
@@ -21,7 +19,9 @@ from penstock.client.jobs.options import (
     key_of,
     unique_of,
 )
-from penstock.client.jobs.return_value import Keeping, ReturnValue
+from penstock.client.values.arguments import Arguments
+from penstock.client.values.chunk_arguments import ChunkArguments
+from penstock.client.values.return_value import Keeping, ReturnValue
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.draft import Draft

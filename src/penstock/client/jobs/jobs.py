@@ -23,8 +23,8 @@ from penstock.client.jobs.ends import value_of, wait_for_end
 from penstock.client.jobs.handle import Enqueued
 from penstock.client.jobs.job_listing import JobCounts, JobPage, list_jobs
 from penstock.client.jobs.options import instant
-from penstock.client.jobs.return_value import PLAIN, ReturnValue
 from penstock.client.resources.steps import steps_of
+from penstock.client.values.return_value import PLAIN, ReturnValue
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest, QueueNotFound
 from penstock.domain.message.lifecycle import State

@@ -9,7 +9,7 @@ import msgspec
 from penstock.api.jobs import signals
 from penstock.api.jobs.signals import SendSignal, SentSignal
 from penstock.client.backend import Backend
-from penstock.client.jobs.json_values import json_of
+from penstock.client.values.json_values import json_of
 from penstock.domain.duration import Duration, as_ms
 
 

@@ -36,6 +36,7 @@ from penstock.client.remote.transport import Transport
 from penstock.client.resources.answers import AnswerClient
 from penstock.client.resources.attempt_logs import AttemptLogClient
 from penstock.client.resources.circuits import CircuitClient, RouteClient
+from penstock.client.resources.errors import ErrorClient
 from penstock.client.resources.flows import FlowClient
 from penstock.client.resources.messages import HistoryClient, MessageClient
 from penstock.client.resources.notifications import NotificationClient
@@ -89,6 +90,7 @@ class Remote:
         self.flows = FlowClient(self._transport)
         self.recurring = RecurringClient(self._transport)
         self.messages = MessageClient(self._transport)
+        self.errors = ErrorClient(self._transport)
         self.history = HistoryClient(self._transport)
         self.attempt_logs = AttemptLogClient(self._transport)
         self.notifications = NotificationClient(self._transport)

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import TypedDict, Unpack
 
-from penstock.api import history, manual_acts, messages
+from penstock.api import browsing, history, manual_acts, messages
+from penstock.api.browsing import Browse, Page
 from penstock.api.history import Ending, MessageHistory, Result, SearchHistory, WaitForEnd
 from penstock.api.jobs.steps import MessageSteps
 from penstock.api.manual_acts import Bulk, Buried, Changed, End, Reason, Reschedule, Where
-from penstock.api.messages import Acted, Browse, Message, Page
+from penstock.api.messages import Acted, Message
 from penstock.client.channel import run
 from penstock.client.resources.resource import ResourceClient, items_of
 from penstock.client.resources.steps import steps_of
@@ -66,7 +67,7 @@ class MessageClient(ResourceClient):
         With a filter, a page may be short, or even empty, and still have a next one.
         """
         query = Browse(state=state, limit=limit, cursor=cursor, **wanted)
-        return self._request(messages.BROWSE, query=query, queue=queue)
+        return self._request(browsing.BROWSE, query=query, queue=queue)
 
     def change_many(
         self,

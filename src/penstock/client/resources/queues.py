@@ -9,6 +9,9 @@ from penstock.api import moves, queues
 from penstock.api.moves import LatestMoves, Move, StartMove
 from penstock.api.queues import ListQueues, Queue, Redrive, RemoveQueue
 from penstock.client.resources.resource import ResourceClient, items_of
+from penstock.domain.message.lifecycle import State
+from penstock.domain.queue.listing import QueueSort
+from penstock.domain.queue.problem import Problem
 from penstock.domain.queue.queue import QueueSettings
 
 
@@ -16,11 +19,16 @@ class QueueFilter(TypedDict, total=False):
     prefix: str
     contains: str
     dead_letter_queue: str | None
+    problem: Problem | None
+    state: State | None
+    label: str | None
+    sort: QueueSort | None
+    ascending: bool
 
 
 class QueueClient(ResourceClient):
     def list(self, **wanted: Unpack[QueueFilter]) -> Iterator[Queue]:
-        """List queues by name, page by page; optionally those with a certain dead-letter queue."""
+        """List queues page by page: by name or as `sort` says, all or those that match."""
         return items_of(lambda cursor: self.page(cursor=cursor, **wanted), lambda page: page.queues)
 
     def page(

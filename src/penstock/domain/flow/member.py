@@ -154,6 +154,10 @@ class Member(msgspec.Struct, frozen=True, gc=False):
         return Parents(self.waits_for, self.handles, self.failures)
 
     @property
+    def is_blocked(self) -> bool:
+        return self.state is MemberState.BLOCKED
+
+    @property
     def is_callback(self) -> bool:
         return self.role is not MemberRole.MEMBER
 
@@ -192,7 +196,7 @@ def refused(member: Member, decision: MemberDecision, *, now: int) -> Member:
     return member.ended(MemberState.SKIPPED, now=now, reason=NOT_NEEDED)
 
 
-def comes_back(member: Member, parents: Parents) -> bool:
-    """Whether it waits again, now that one of its parents does."""
+def comes_back(member: Member) -> bool:
+    """Whether it is decided anew, now that one of its parents has come back."""
     is_refused = member.state in (MemberState.CANCELLED, MemberState.SKIPPED)
-    return is_refused and member.reason in BY_PARENTS and decide(parents) is MemberDecision.WAIT
+    return is_refused and member.reason in BY_PARENTS

@@ -9,12 +9,14 @@ import msgspec
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.flow import inputs
 from penstock.domain.flow.member import MemberRole, RunsOn
-from penstock.domain.limits import Limits
+from penstock.domain.limits import DAY, MINUTE, Limits, check_range
 from penstock.domain.message.draft import Draft, is_label
 
 MAX_ADDED = 10_000  # members in one request
 MAX_MEMBERS = 100_000  # of a flow
 MAX_EDGES = 200_000  # in one request
+
+MAX_WINDOW_MS = 366 * DAY
 
 Source = str | tuple[str, ...]  # names, or ids of members that exist already
 
@@ -32,6 +34,25 @@ class PlannedMember(msgspec.Struct, frozen=True, kw_only=True):
         """Also those whose results it takes; they must be done, unless an edge says otherwise."""
         wanted = dict.fromkeys(_names(self.inputs.values()), RunsOn.DONE)
         return wanted | dict(self.after)
+
+
+class FlowKey(msgspec.Struct, frozen=True):
+    """Creating a second flow with the same name and key returns the first.
+
+    The key is taken until the first has ended, and for `window_ms` after its creation.
+    """
+
+    dedup_key: str
+    window_ms: int = 5 * MINUTE
+
+
+def check_key(key: FlowKey, limits: Limits) -> FlowKey:
+    if not is_label(key.dedup_key, limits):
+        raise InvalidRequest(
+            f"dedup_key has 1 to {limits.max_label_chars} characters, none of them NUL"
+        )
+    check_range("dedup_window_ms", key.window_ms, 0, MAX_WINDOW_MS)
+    return key
 
 
 def check_plan(members: Sequence[PlannedMember], limits: Limits) -> list[PlannedMember]:
@@ -66,7 +87,10 @@ def _check_member(member: PlannedMember, limits: Limits) -> None:
     if member.name is not None:
         check_name(member.name, limits)
     if member.draft.dedup_key is not None:
-        raise InvalidRequest("a member of a flow cannot have a dedup_key: it is sent once anyway")
+        raise InvalidRequest(
+            "a member of a flow cannot have a dedup_key: it is sent once anyway;"
+            " give the flow a dedup_key"
+        )
     if member.inputs:
         inputs.check_body(member.draft.body)
     if member.role is not MemberRole.MEMBER and member.parents:

@@ -43,6 +43,10 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
             "messages reschedule": "change the due date of a message",
             "messages bulk": "act on all matching messages of a queue",
         },
+        "broker.errors": {
+            "errors": "group the errors of dead messages",
+            "errors redrive": "retry the dead messages of a group of errors",
+        },
     },
     "Jobs": {
         "workers.jobs": {

@@ -8,9 +8,9 @@ import msgspec
 
 from penstock.domain.errors import InvalidRequest, QueueExists, WrongState
 from penstock.domain.flow import plan
-from penstock.domain.flow.flow import Flow, FlowOutcome
+from penstock.domain.flow.flow import Flow
 from penstock.domain.flow.member import NOT_SENT, MemberState
-from penstock.domain.flow.plan import PlannedMember
+from penstock.domain.flow.plan import FlowKey, PlannedMember
 from penstock.domain.limits import Limits
 from penstock.domain.message.draft import ID_DIGITS, is_label, send, uuid7
 from penstock.domain.queue.queue import Queue, QueueSettings, check_name
@@ -26,6 +26,7 @@ CHUNK = 200  # messages per transaction when a flow is cancelled or redriven
 class CreatedFlow(msgspec.Struct, frozen=True):
     flow: Flow
     ids: tuple[str, ...]  # of the members, in the order given
+    is_duplicate: bool = False  # another flow has the key; `ids` is empty if its members differ
 
 
 class FlowService:
@@ -44,12 +45,15 @@ class FlowService:
         members: Sequence[PlannedMember],
         *,
         is_open: bool,
+        key: FlowKey | None = None,
         created_by: str | None = None,
     ) -> Work[CreatedFlow]:
         """Raises InvalidRequest, TooLarge, QueueNotFound or QueueFull: then nothing is stored."""
         plan.check_name(name, self._limits)
         if created_by is not None and not is_label(created_by, self._limits):
             raise InvalidRequest("created_by is not the id of a message")
+        if key is not None:
+            plan.check_key(key, self._limits)
         now = self._clock.now()
         flow_id = self._new_id(now)
 
@@ -59,12 +63,13 @@ class FlowService:
                 name,
                 new,
                 is_open=is_open,
+                key=key,
                 created_by=created_by,
                 limits=self._limits,
                 now=now,
             )
 
-        return self._store_members(members, store, now)
+        return self._store_members(flow_id, members, store, now)
 
     def add(self, flow_id: str, members: Sequence[PlannedMember]) -> Work[CreatedFlow]:
         """Raises FlowNotFound and WrongState as well."""
@@ -73,7 +78,7 @@ class FlowService:
         def store(session: Session, new: Sequence[NewMember]) -> Flow:
             return session.flows.add(flow_id, new, limits=self._limits, now=now)
 
-        return self._store_members(members, store, now)
+        return self._store_members(flow_id, members, store, now)
 
     def get(self, flow_id: str) -> Work[Flow]:
         return read(self._store, lambda s: s.flows.find(flow_id))
@@ -106,8 +111,11 @@ class FlowService:
     def redrive(self, flow_id: str, *, member: str | None) -> Steps[tuple[int, Flow]]:
         """All dead members, or one; and those that could not be sent.  Raises WrongState."""
         flow = yield from self.get(flow_id)
-        if flow.outcome is FlowOutcome.CANCELLED:
-            raise WrongState(f"flow {flow_id} was cancelled and cannot be redriven")
+        if flow.is_cancelled:
+            raise WrongState(
+                f"flow {flow_id} was cancelled and cannot be redriven: create it again,"
+                " or redrive single messages of it that are dead"
+            )
         flow_no, redriven, after_no = flow.flow_no, 0, 0
         now = self._clock.now()
         nos: list[int] | None = None
@@ -131,6 +139,7 @@ class FlowService:
 
     def _store_members(
         self,
+        flow_id: str,
         members: Sequence[PlannedMember],
         store: Callable[[Session, Sequence[NewMember]], Flow],
         now: int,
@@ -146,7 +155,11 @@ class FlowService:
                 # Checked as if it were sent now; its inputs are checked when they are there.
                 send(m.draft, queues[m.queue], now=now, message_id=ids[id(m)], limits=self._limits)
             new = [NewMember(m, ids[id(m)], queues[m.queue]) for m in ordered]
-            return CreatedFlow(store(session, new), tuple(ids[id(m)] for m in members))
+            flow = store(session, new)
+            if flow.id != flow_id:  # it has the key
+                known = _ids_of(session, flow, ordered)
+                return CreatedFlow(flow, tuple(known[id(m)] for m in members if known), True)
+            return CreatedFlow(flow, tuple(ids[id(m)] for m in members))
 
         return write(self._store, do)
 
@@ -163,6 +176,15 @@ class FlowService:
 
     def _new_id(self, now: int) -> str:
         return uuid7(now, self._dice.digits(ID_DIGITS))
+
+
+def _ids_of(session: Session, flow: Flow, planned: Sequence[PlannedMember]) -> dict[int, str]:
+    """The ids of the members of a flow by their plans, if it was created with such plans."""
+    stored = session.flows.members(flow.flow_no, state=None, after_no=0, limit=len(planned))
+    is_same = [(m.name, m.kind, m.role) for m in stored] == [
+        (m.name, m.draft.kind, m.role) for m in planned
+    ]
+    return {id(m): one.id for m, one in zip(planned, stored, strict=True)} if is_same else {}
 
 
 def _redrive(

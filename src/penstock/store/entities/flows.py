@@ -15,6 +15,7 @@ from penstock.domain.flow.member import (
     Member,
     MemberState,
 )
+from penstock.domain.flow.plan import FlowKey
 from penstock.domain.limits import DAY, Limits
 from penstock.domain.message import lifecycle
 from penstock.domain.message.lifecycle import QUEUED, Content, Message, State
@@ -62,15 +63,22 @@ class SqlFlows(FlowLookups):
         new: Sequence[NewMember],
         *,
         is_open: bool,
+        key: FlowKey | None = None,
         created_by: str | None = None,
         limits: Limits,
         now: int,
     ) -> Flow:
         self._creation.lock(new, now=now)
+        first = None if key is None else self._flow_with(name, key, now=now)
+        if first is not None:
+            return first
         params: dict[str, Any] = {"id": flow_id, "name": name, "queues": "[]", "now": now}
         params |= {"is_open": int(is_open), "created_by": created_by}
-        [row] = self._db.rows("flows.add", params)
-        return self._creation.add(flow_of(row), new, limits=limits, now=now, is_new=True)
+        flow = flow_of(self._db.rows("flows.add", params)[0])
+        if key is not None:
+            taken = {"name": name, "dedup_key": key.dedup_key, "flow_no": flow.flow_no}
+            self._db.run("flows.take_key", taken | {"taken_until": now + key.window_ms})
+        return self._creation.add(flow, new, limits=limits, now=now, is_new=True)
 
     def add(self, flow_id: str, new: Sequence[NewMember], *, limits: Limits, now: int) -> Flow:
         self._creation.lock(new, now=now)
@@ -181,10 +189,20 @@ class SqlFlows(FlowLookups):
         self._db.run("flows.forget_edges", {"message_nos": nos})
         self._db.run("flows.forget_members", {"message_nos": nos})
         if len(found) < limit:
+            self._db.run("flows.forget_key", {"flow_no": flow_no})
             self._db.run("flows.forget", {"flow_no": flow_no})
         return max(1, len(found))
 
     # --- parts ---
+
+    def _flow_with(self, name: str, key: FlowKey, *, now: int) -> Flow | None:
+        """The flow that has the key, unless the key is free again."""
+        params = {"name": name, "dedup_key": key.dedup_key}
+        [(flow_no, taken_until)] = self._db.rows("flows.lock_key", params)
+        rows = self._db.rows("flows.by_no", {"flow_no": flow_no}) if flow_no else []
+        found = next(map(flow_of, rows), None)
+        is_taken = found is not None and (not found.has_ended or now < taken_until)
+        return found if is_taken else None
 
     def _locked(self, flow_id: str) -> Flow:
         rows = self._db.rows("flows.no_of", {"id": flow_id})

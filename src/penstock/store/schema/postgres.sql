@@ -230,6 +230,16 @@ CREATE TABLE flow_edge (
 
 CREATE INDEX flow_edge_by_child ON flow_edge (child_no);
 
+CREATE TABLE flow_key (
+  name text COLLATE "C" NOT NULL,
+  dedup_key text COLLATE "C" NOT NULL,
+  flow_no bigint NOT NULL,
+  taken_until bigint NOT NULL,
+  PRIMARY KEY (name, dedup_key)
+);
+
+CREATE INDEX flow_key_by_flow ON flow_key (flow_no);
+
 CREATE TABLE flow_member (
   message_no bigint NOT NULL,
   flow_no bigint NOT NULL,

@@ -189,6 +189,16 @@ CREATE TABLE flow_edge (
 
 CREATE INDEX flow_edge_by_child ON flow_edge (child_no);
 
+CREATE TABLE flow_key (
+  name        TEXT NOT NULL,
+  dedup_key   TEXT NOT NULL,
+  flow_no     INTEGER NOT NULL,
+  taken_until INTEGER NOT NULL,
+  PRIMARY KEY (name, dedup_key)
+) WITHOUT ROWID;
+
+CREATE INDEX flow_key_by_flow ON flow_key (flow_no);
+
 CREATE TABLE flow_member (
   message_no INTEGER PRIMARY KEY,
   flow_no    INTEGER NOT NULL,

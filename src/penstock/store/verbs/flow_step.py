@@ -30,6 +30,9 @@ from penstock.store.verbs.transaction_state import TransactionState, json_list
 Heard = dict[int, list[tuple[RunsOn, ParentOutcome]]]  # by the number of the child
 
 
+_NO_PARENTS = Parents()
+
+
 class FlowEvent(NamedTuple):
     """A message of a flow has ended; or has come back (RELEASED)."""
 
@@ -76,12 +79,12 @@ class FlowStep:
             self._count(member, after)
             if member.state is MemberState.RELEASED:
                 ended[member.message_no] = OUTCOMES[after]
-            elif after is MemberState.RELEASED:
+            elif after is MemberState.RELEASED and not self.flows[member.flow_no].is_cancelled:
                 back.append(member)
         for (state, reason), nos in changed.items():
             self._end(nos, state, reason)
         self.follow(ended)
-        self.return_parents([m.message_no for m in back])
+        self.return_members([m.message_no for m in back])
 
     def follow(self, ended: Mapping[int, ParentOutcome], may_run: Iterable[Member] = ()) -> None:
         """Release, cancel or skip what waited for members that have ended."""
@@ -96,23 +99,29 @@ class FlowStep:
                 self._save_ended(member, left)
             to_run = []
 
-    def return_parents(self, parents: list[int]) -> None:
-        """Members have come back: those that were never released wait for them again."""
-        left = parents
+    def return_members(self, nos: list[int], *, are_unsent: bool = False) -> None:
+        """Members have come back: their children that were never sent are decided anew.
+
+        `are_unsent`: they were never sent either, and one of them may wait for another.
+        """
+        left, touched = nos, set[int](nos if are_unsent else ())
         while left:
             params = {"parent_nos": json_list(sorted(left))}
             edges = self._db.rows("flows.marked_edges", params)
-            left = []
             if not edges:
-                return
+                break
             self._db.update(
                 "flows.unmark_edge",
                 [{"parent_no": parent, "child_no": child} for parent, child in edges],
             )
             children = {child for _, child in edges}
-            parents_by_child = self.count_parents(children)
-            for child in self.members(children).values():
-                left += self._wait_again(child, parents_by_child[child.message_no])
+            touched |= children
+            back = [child for child in self.members(children).values() if comes_back(child)]
+            for child in back:
+                self._count(child, MemberState.BLOCKED)
+            self._save(child.reopened(MemberState.BLOCKED) for child in back)
+            left = [child.message_no for child in back]
+        self._decide_anew(touched)
 
     def finish(self) -> None:
         """Decide what becomes of the flows and their callbacks, and store it."""
@@ -158,10 +167,8 @@ class FlowStep:
         members = list(members)
         for member in members:
             self._count(member, MemberState.BLOCKED)
-        again = [member.reopened(MemberState.BLOCKED) for member in members]
-        self._save(again)
-        self.return_parents([m.message_no for m in again])
-        self.follow({}, again)
+        self._save(member.reopened(MemberState.BLOCKED) for member in members)
+        self.return_members([m.message_no for m in members], are_unsent=True)
 
     # --- parts ---
 
@@ -188,7 +195,7 @@ class FlowStep:
         to_run: list[Member] = []
         waiting: list[Member] = []
         for no, member in sorted(self.members(heard).items()):
-            if member.state is not MemberState.BLOCKED:
+            if not member.is_blocked:
                 continue  # a parent that it did not need any more
             parents = member.parents
             for runs_on, outcome in heard[no]:
@@ -213,14 +220,25 @@ class FlowStep:
         self._transaction.ended.append(member.id)
         ended[member.message_no] = OUTCOMES[member.state]
 
-    def _wait_again(self, child: Member, parents: Parents) -> list[int]:
-        if child.state is MemberState.BLOCKED:
-            self._save([child.counted(parents)])
-        elif comes_back(child, parents):
-            self._count(child, MemberState.BLOCKED)
-            self._save([child.reopened(MemberState.BLOCKED).counted(parents)])
-            return [child.message_no]
-        return []
+    def _decide_anew(self, touched: set[int]) -> None:
+        """Most wait again; another parent may still decide against a member."""
+        if not touched:
+            return
+        parents = self.count_parents(touched)
+        members = self.members(touched).values()
+        blocked = [
+            m.counted(parents.get(m.message_no, _NO_PARENTS)) for m in members if m.is_blocked
+        ]
+        self._save(blocked)
+        ended: dict[int, ParentOutcome] = {}
+        to_run: list[Member] = []
+        for member in blocked:
+            match decide(parents.get(member.message_no, _NO_PARENTS)):
+                case MemberDecision.RUN:
+                    to_run.append(member)
+                case MemberDecision.CANCEL | MemberDecision.SKIP as decision:
+                    self._save_ended(refused(member, decision, now=self._now), ended)
+        self.follow(ended, to_run)
 
     def _call_back(self, flow_nos: set[int]) -> None:
         """A callback that was skipped waits again if its flow does, and may then run after all."""

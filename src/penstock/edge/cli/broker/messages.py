@@ -32,7 +32,12 @@ _MESSAGE = View(
     due=lambda message: message.leased_until or message.due_at,
     body=lambda message: cut(display(message.body)),
 )
-_ATTEMPT = View("lease_no:lease outcome leased_at:from ended_at:to leased_by:by error")
+_DEAD = View(
+    "id kind sent_at attempts error body",
+    error=lambda message: cut(message.error_line or message.reason or ""),
+    body=lambda message: cut(display(message.body)),
+)
+_ATTEMPT = View("lease_no:lease outcome leased_at:from ended_at:to leased_by:by error_line:error")
 _QUEUE = argument("QUEUE", "name of the queue")
 
 
@@ -47,7 +52,7 @@ def _list(server: Remote, args: Namespace, out: Output) -> None:
             args.queue, state=state, limit=left, cursor=page.next, **where
         )
         messages += page.messages
-    out.records(messages, _MESSAGE)
+    out.records(messages, _DEAD if state is State.DEAD else _MESSAGE)
     if page.next is not None and not out.json:
         out.line("more messages match; raise --limit to see them")
 

@@ -72,7 +72,7 @@ def _took(ending: Ending) -> str:
 _ENDING = View(
     "finished_at queue id kind outcome attempts took why:reason_or_error",
     took=_took,
-    why=lambda ending: cut(ending.reason or ending.last_error or ""),
+    why=lambda ending: cut(ending.error_line or ending.reason or ""),
 )
 OVERLAP = timedelta(seconds=5)
 

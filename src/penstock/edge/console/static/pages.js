@@ -3,6 +3,7 @@
 import { keys, settings } from "./pages/administration.js";
 import { aweqPages } from "./pages/aweq.js";
 import { circuit, circuits } from "./pages/circuits.js";
+import { errors } from "./pages/errors.js";
 import { flow, flowMembers } from "./pages/flow.js";
 import { flows } from "./pages/flows.js";
 import { history } from "./pages/history.js";
@@ -20,7 +21,7 @@ import { sql } from "./pages/sql.js";
 import { worker, workers } from "./pages/workers.js";
 
 export const groups = [
-  { label: "", pages: [overview, queues, messages, history] },
+  { label: "", pages: [overview, queues, messages, errors, history] },
   { label: "Work", pages: [flows, workers, circuits, recurring, scaling] },
   { label: "Server", pages: [insights, sql, keys, settings] },
   { label: "AweQ", pages: aweqPages },

@@ -10,7 +10,7 @@ from typing import Any
 from penstock.api.operation import PATH_PARAMETERS, Operation
 from penstock.domain import errors
 from penstock.domain.errors import PenstockError
-from penstock.edge.native.openapi.schemas import components, properties, ref
+from penstock.edge.native.openapi.schemas import components, enums_of, properties, ref
 from penstock.edge.server.errors import STATUS, ErrorAnswer
 from penstock.version import __version__
 
@@ -21,7 +21,7 @@ _IN_PATH = re.compile(r"{(\w+)}")
 # An operation belongs to the first chapter whose pattern its path matches.
 CHAPTERS = (
     (re.compile(r"/claims$|^/v1/leases/"), "Claims and leases"),
-    (re.compile(r"/messages(/|$)"), "Messages"),
+    (re.compile(r"/messages(/|$)|^/v1/errors"), "Messages"),
     (re.compile(r"^/v1/signals"), "Signals"),
     (re.compile(r"^/v1/(queues|moves)"), "Queues"),
     (re.compile(r"^/v1/(workers|tasks)"), "Workers and tasks"),
@@ -177,6 +177,7 @@ def document(operations: Iterable[Operation[Any]]) -> dict[str, Any]:
             operation
         )
         types |= {kind for kind in (operation.request, operation.answer) if kind is not None}
+        types |= set() if operation.query is None else enums_of(operation.query)
     return {
         "openapi": VERSION,
         "info": {

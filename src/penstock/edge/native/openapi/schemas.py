@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
+from msgspec import inspect
 
 Schema = dict[str, Any]
 
@@ -59,6 +60,18 @@ def properties(kind: type[msgspec.Struct]) -> dict[str, Schema]:
     found = msgspec.json.schema(kind, ref_template=REF + "{name}")
     fields: dict[str, Schema] = found["$defs"][kind.__name__]["properties"]
     return fields
+
+
+def enums_of(kind: type[msgspec.Struct]) -> set[Any]:
+    """The enumerations that the fields of a record refer to."""
+    info = inspect.type_info(kind)
+    assert isinstance(info, inspect.StructType)
+    found = set()
+    for field in info.fields:
+        inner = field.type.type if isinstance(field.type, inspect.Metadata) else field.type
+        choices = inner.types if isinstance(inner, inspect.UnionType) else (inner,)
+        found |= {choice.cls for choice in choices if isinstance(choice, inspect.EnumType)}
+    return found
 
 
 def public_name(name: str) -> str:

@@ -6,6 +6,27 @@ INSERT INTO flow (
 VALUES (:id, :name, :queues, :now, :is_open, 0, 0, 0, 0, 0, 0, :created_by)
 RETURNING {flow_columns};
 
+-- name: lock_key
+-- The flow that has a dedup key, or 0; where several nodes write, they take turns from here on.
+INSERT INTO flow_key (name, dedup_key, flow_no, taken_until)
+VALUES (:name, :dedup_key, 0, 0)
+ON CONFLICT (name, dedup_key) DO UPDATE SET flow_no = flow_key.flow_no
+RETURNING flow_no, taken_until;
+
+-- name: take_key
+-- A new flow has the key now.
+UPDATE flow_key
+   SET flow_no = :flow_no,
+       taken_until = :taken_until
+ WHERE name = :name
+   AND dedup_key = :dedup_key;
+
+-- name: by_no
+-- One flow by its number.
+SELECT {flow_columns}
+  FROM flow
+ WHERE flow_no = :flow_no;
+
 -- name: lock
 -- Flows, to change them: one row is the lock of a flow with all its members and edges.
 SELECT {flow_columns}
@@ -333,6 +354,11 @@ DELETE FROM flow_edge
 -- Members of an old flow.
 DELETE FROM flow_member
  WHERE message_no IN {list:message_nos};
+
+-- name: forget_key
+-- The dedup key of a flow that is forgotten.
+DELETE FROM flow_key
+ WHERE flow_no = :flow_no;
 
 -- name: forget
 -- A flow without members.

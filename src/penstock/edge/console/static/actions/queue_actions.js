@@ -1,7 +1,11 @@
 // Actions on a queue.
 
 import { get, part } from "../server/api.js";
+import { h } from "../kit/dom.js";
 import { readDuration } from "../kit/format.js";
+
+const PAUSE_TEXT = "Claims stop; messages can still be sent. Existing leases stay valid and can be completed.";
+const RESUME_TEXT = "Claims are allowed again.";
 
 export function pathOf(queue) {
   return `/v1/queues/${part(queue)}`;
@@ -13,12 +17,26 @@ export function pause(queue, then) {
   return {
     label: isPaused ? "Resume" : "Pause",
     title: isPaused ? `Resume ${queue.name}?` : `Pause ${queue.name}?`,
-    text: isPaused
-      ? "Claims are allowed again."
-      : "Claims stop; messages can still be sent. Existing leases stay valid and can be completed.",
+    text: isPaused ? RESUME_TEXT : PAUSE_TEXT,
     request: () => ({ method: "POST", path: `${pathOf(queue.name)}/${verb}` }),
     command: () => ["queues", verb, queue.name],
     done: () => `${queue.name} is ${isPaused ? "no longer paused" : "paused"}.`,
+    then,
+  };
+}
+
+/** Pause or resume several queues. */
+export function pauseMany(names, verb, then) {
+  const label = verb === "pause" ? "Pause" : "Resume";
+  return {
+    label,
+    title: `${label} ${names.length === 1 ? names[0] : `${names.length} queues`}?`,
+    text: verb === "pause" ? PAUSE_TEXT : RESUME_TEXT,
+    count: async () => names.length,
+    noun: "queue",
+    requests: () => names.map((name) => ({ method: "POST", path: `${pathOf(name)}/${verb}` })),
+    command: () => names.map((name) => ["queues", verb, name]),
+    done: () => `${names.length === 1 ? names[0] : `${names.length} queues`} ${verb}d.`,
     then,
   };
 }
@@ -214,6 +232,8 @@ export function create(then) {
       name || "NAME",
       ...(ordering === "group" ? ["--ordering", ordering] : []),
     ],
+    explain: (error, { name }) =>
+      error.code === "queue_exists" && [" ", h("a", { href: `/console/queues/${part(name)}` }, `Open ${name}`)],
     done: (answer) => `${answer.name} is created.`,
     then,
   };

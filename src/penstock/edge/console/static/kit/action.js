@@ -6,7 +6,10 @@
 //   count?: async (values) => number of affected items, noun?: "message",
 //   fields?: [{ name, label, hint?, type?, value?, options?, isRequired?, rows? }],
 //   request: (values) => ({ method, path, body?, headers? }),
-//   command: (values) => words after `penstock`, or null if the command line has no equivalent,
+//   command: (values) => words after `penstock`, or null if the command line has no equivalent;
+//     with `requests` a list of them,
+//   requests?: (values) => [request], instead of `request`: several, one after the other,
+//   explain?: (error, values) => nodes shown after the text of a refusal,
 //   done: (answer, values) => text, then?: (answer) => …,
 // }
 
@@ -70,9 +73,9 @@ export function runAction(action) {
 
   async function refresh() {
     const given = values();
-    let request;
+    let requests;
     try {
-      request = action.request(given);
+      requests = requestsOf(action, given);
     } catch (error) {
       replace(problem, error.message);
       confirm.disabled = true;
@@ -82,8 +85,8 @@ export function runAction(action) {
     confirm.disabled = false;
     const words = action.command(given);
     commands.element.hidden = words === null;
-    if (words !== null) commands.set(commandLine(words));
-    calls.set(curl(request));
+    if (words !== null) commands.set(action.requests ? words.map(commandLine).join("\n") : commandLine(words));
+    calls.set(requests.map(curl).join("\n"));
     if (action.count) await showCount(given);
   }
 
@@ -103,18 +106,24 @@ export function runAction(action) {
     const given = values();
     confirm.disabled = true;
     try {
-      const { method, path, body, headers } = action.request(given);
-      const answer = await call(method, path, body, headers);
+      let answer = null;
+      for (const { method, path, body, headers } of requestsOf(action, given)) {
+        answer = await call(method, path, body, headers);
+      }
       box.close();
       say(action.done(answer, given));
       action.then?.(answer);
     } catch (error) {
-      replace(problem, error.message);
+      replace(problem, error.message, action.explain?.(error, given) ?? null);
       confirm.disabled = false;
     }
   });
   refresh();
   return box;
+}
+
+function requestsOf(action, values) {
+  return action.requests ? action.requests(values) : [action.request(values)];
 }
 
 function affectedText(many, noun) {

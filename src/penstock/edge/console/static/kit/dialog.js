@@ -19,7 +19,7 @@ export function openDialog({ title, children, onClose, wide = false }) {
   });
   // A click outside the box targets the dialog itself, one inside targets a child.
   element.addEventListener("click", (event) => {
-    if (event.target === element) element.close();
+    if (event.target === element || event.target.closest("a[href]")) element.close();
   });
   document.body.append(element);
   element.showModal();

@@ -24,7 +24,9 @@ export function filterForm(view, fields, { submit = "Find", keeps = [] } = {}) {
     const said = Object.fromEntries(inputs.map(({ name, value }) => [name, value()]));
     view.setQuery({ ...said, cursor: null });
   });
-  return form;
+  // On a phone the fields would fill the first screen.
+  const isOpen = matchMedia("(min-width: 641px)").matches;
+  return h("details", { class: "filter-fold", open: isOpen }, h("summary", null, "Filters"), form);
 }
 
 function clearLink(view, fields, keeps) {

@@ -5,9 +5,10 @@ import { h, replace } from "./dom.js";
 
 /**
  * columns: { label, value(row), isNumber?, isMain?, isWide? (on a phone) }; key(row) identifies rows across updates.
+ * A column with `sort` is a link in the head: sorting is { by, isAscending, hrefOf(column) }.
  * Returns { element, update(rows, empty?), selected() }; `empty` replaces the text of an empty table.
  */
-export function makeTable({ caption, columns, rows = [], key, empty = "Nothing here.", onSelect }) {
+export function makeTable({ caption, columns, rows = [], key, empty = "Nothing here.", onSelect, sorting = null }) {
   const body = h("tbody");
   const chosen = new Set();
   const all = onSelect ? selectAll(() => choose(body.dataset.all !== "yes")) : null;
@@ -16,7 +17,11 @@ export function makeTable({ caption, columns, rows = [], key, empty = "Nothing h
     null,
     all && h("th", { class: "pick" }, all),
     columns.map((column) =>
-      h("th", { scope: "col", class: column.isNumber ? "number" : null }, column.label),
+      h(
+        "th",
+        { scope: "col", class: column.isNumber ? "number" : null, "aria-sort": sortOf(column, sorting) },
+        column.sort && sorting ? h("a", { href: sorting.hrefOf(column) }, column.label, sortMark(column, sorting)) : column.label,
+      ),
     ),
   );
   const table = h(
@@ -59,7 +64,7 @@ export function makeTable({ caption, columns, rows = [], key, empty = "Nothing h
             scope: column.isMain ? "row" : null,
             "data-label": column.label,
           },
-          column.value(row),
+          h("div", { class: "cell" }, column.value(row)),
         ),
       ),
     );
@@ -115,6 +120,15 @@ export function pager({ isFirst, first, next }) {
     isFirst ? null : h("a", { href: first, class: "button", rel: "first" }, "First page"),
     next ? h("a", { href: next, class: "button", rel: "next" }, "Next page") : h("span", null, "End"),
   );
+}
+
+function sortOf(column, sorting) {
+  if (!sorting || column.sort !== sorting.by) return null;
+  return sorting.isAscending ? "ascending" : "descending";
+}
+
+function sortMark(column, sorting) {
+  return { ascending: " ↑", descending: " ↓" }[sortOf(column, sorting)] ?? null;
 }
 
 function selectAll(onChange) {

@@ -19,9 +19,10 @@ const TONES = {
 const WORDS = { expired: "lease expired", timed_out: "timed out" };
 
 export function timeline(message, { endings, attempts }) {
+  const latest = attempts.findLast(({ error }) => error);
   const steps = [
     step(message.sent_at, isUnsent(message) ? "planned" : "sent", "info", null),
-    ...attempts.map(ofAttempt),
+    ...attempts.map((attempt) => ofAttempt(attempt, attempt === latest)),
     ...endings.map((ending) => ofEnding(ending, attempts)),
     message.state === "leased" && step(message.leased_at ?? message.sent_at, "leased", "warn", by(message.leased_by)),
   ].filter(Boolean);
@@ -31,14 +32,14 @@ export function timeline(message, { endings, attempts }) {
   return h("ol", { class: "timeline" }, steps.map(({ element }) => element));
 }
 
-function ofAttempt(attempt) {
+function ofAttempt(attempt, isLatest) {
   const took = attempt.leased_at ? Date.parse(attempt.ended_at) - Date.parse(attempt.leased_at) : null;
   const details = [
     `attempt under lease ${attempt.lease_no}`,
     took !== null && `took ${about(Math.max(0, took))}`,
     by(attempt.leased_by),
   ];
-  return step(attempt.ended_at, attempt.outcome, TONES[attempt.outcome], details, attempt.error);
+  return step(attempt.ended_at, attempt.outcome, TONES[attempt.outcome], details, errorBlock(attempt.error, attempt.error_line, isLatest));
 }
 
 function ofEnding(ending, attempts) {
@@ -52,7 +53,15 @@ function ofEnding(ending, attempts) {
   // Usually it repeats the error of the last attempt.
   const isTold = attempts.some(({ error }) => error === ending.last_error);
   const error = ending.outcome === "dead" && !isTold ? ending.last_error : null;
-  return step(ending.finished_at, ending.outcome, TONES[ending.outcome], details, error);
+  return step(ending.finished_at, ending.outcome, TONES[ending.outcome], details, errorBlock(error, ending.error_line, true));
+}
+
+/** The whole error of the latest attempt; those of earlier ones are folded to one line. */
+function errorBlock(error, line, isOpen) {
+  if (!error) return null;
+  const whole = h("pre", { class: "step-error", tabindex: "0", "aria-label": "Error" }, error);
+  if (error === line) return whole;
+  return h("details", { open: isOpen, class: "step-details" }, h("summary", null, line || "Error"), whole);
 }
 
 function by(holder) {
@@ -68,7 +77,7 @@ function step(at, what, tone, details, error = null) {
       { "data-step": what, class: tone || null },
       h("div", { class: "step-head" }, badge(WORDS[what] ?? what, tone), " ", h("span", { class: "soft", title: instant(at) }, when(at))),
       parts.length ? h("div", { class: "soft" }, parts.join(" · ")) : null,
-      error && h("pre", { class: "step-error" }, error),
+      error,
     ),
   };
 }

@@ -138,7 +138,7 @@ function columns(view) {
     { label: "Failures", isNumber: true, value: (found) => `${found.fail_ratio} %` },
     { label: "Held queues", isNumber: true, value: (found) => h("span", { class: found.held ? "dead" : "none" }, count(found.held)) },
     { label: "Open since", value: (found) => when(found.opened_at) },
-    { label: "Acts", value: (found) => h("span", { class: "row-acts" }, closeButton(view, found, { isSmall: true }), openButton(view, found, { isSmall: true }), found.held > 0 && unholdButton(view, found, { isSmall: true })) },
+    { label: "Acts", isWide: true, value: (found) => h("span", { class: "row-acts" }, closeButton(view, found, { isSmall: true }), openButton(view, found, { isSmall: true }), found.held > 0 && unholdButton(view, found, { isSmall: true })) },
   ];
 }
 
@@ -229,7 +229,7 @@ function routeTable(routes, known) {
     caption: "Routes",
     columns: [
       { label: "Pattern", isMain: true, value: (route) => h("code", null, route.pattern) },
-      { label: "Goes to", value: (route) => route.url },
+      { label: "Goes to", isWide: true, value: (route) => route.url },
       { label: "Methods", value: (route) => route.methods?.join(", ") ?? "all" },
       { label: "Timeout", isNumber: true, value: (route) => duration(route.timeout_ms) },
       { label: "Concurrency", isNumber: true, value: (route) => (route.concurrency ? count(route.concurrency) : "–") },

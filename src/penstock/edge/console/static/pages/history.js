@@ -5,9 +5,10 @@ import { h, replace } from "../kit/dom.js";
 import { filterForm } from "../kit/filters.js";
 import { about, count, serverNow } from "../kit/format.js";
 import { badge, pageHead, stateBadge, when } from "../kit/parts.js";
+import { freshness } from "../kit/repeat.js";
 import { changed } from "../shell/router.js";
 import { makeTable, pager } from "../kit/table.js";
-import { messageLink } from "./messages.js";
+import { errorCell, messageLink } from "./messages.js";
 
 const PAGE = 50;
 const NAMES = ["queue", "kind", "tag", "entity_id", "outcome", "from", "to", "cursor"];
@@ -36,7 +37,10 @@ export const history = {
     });
     replace(
       view.root,
-      pageHead("History", { lead: "Every finished message has one row here." }),
+      pageHead("History", {
+        lead: "Every finished message has one row here.",
+        actions: [freshness(view, async () => view.again())],
+      }),
       form(view),
       h("p", { class: "spans" }, "The last ", SPANS.map(([name, ms]) => [span(view, name, ms), " "])),
       table.element,
@@ -89,6 +93,7 @@ function between(from, to) {
 }
 
 function why(ending) {
-  const text = [ending.reason, ending.outcome === "done" ? null : ending.last_error].filter(Boolean).join(": ");
-  return text ? h("span", { class: ending.outcome === "done" ? "soft" : "trouble-text", title: text }, text.slice(0, 120)) : h("span", { class: "none" }, "–");
+  if (ending.outcome === "done") return errorCell(ending.reason, ending.reason, "soft");
+  const whole = [ending.reason, ending.last_error].filter(Boolean).join("\n");
+  return errorCell(ending.error_line ?? ending.reason, whole);
 }

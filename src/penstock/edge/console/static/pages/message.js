@@ -48,8 +48,8 @@ export const message = {
       h(
         "div",
         { class: "grid" },
-        card("Message", facts(about_(found, ownFlow, created.flows))),
         card("What happened", timeline(found, past)),
+        card("Message", facts(about_(found, ownFlow, created.flows))),
       ),
       card(
         "What was sent",
@@ -102,7 +102,12 @@ function why(found, ownFlow) {
   if (found.state === "leased") {
     return notice("A worker has leased it. Bury and Cancel end the lease; other changes are possible only when the lease has ended.", "warn");
   }
-  return text ? notice(`${found.state === "dead" ? "It died" : "It was cancelled"}: ${text}`, "bad") : null;
+  const what = found.state === "dead" ? "It died" : "It was cancelled";
+  if (found.state === "dead" && found.error_line) {
+    return notice([h("strong", null, found.error_line), h("br"), `${what}${text ? `: ${text.replaceAll("_", " ")}` : ""}.`], "bad");
+  }
+  if (text) return notice(`${what}: ${text}`, "bad");
+  return found.error_line && !found.finished_at ? notice(["The last attempt failed: ", h("strong", null, found.error_line)], "warn") : null;
 }
 
 function about_(found, ownFlow, created) {

@@ -8,6 +8,7 @@ import { filterForm } from "../kit/filters.js";
 import { compact, count } from "../kit/format.js";
 import { actionOnMany, actsOnState } from "../actions/message_acts.js";
 import { badge, notice, pageHead, stateBadge, when } from "../kit/parts.js";
+import { freshness } from "../kit/repeat.js";
 import { changed } from "../shell/router.js";
 import { makeTable, pager } from "../kit/table.js";
 
@@ -25,7 +26,8 @@ export const messages = {
 
   async show(view) {
     const queue = view.query.get("queue") ?? "";
-    const head = pageHead("Messages");
+    const hasList = queue || view.query.get("tag");
+    const head = pageHead("Messages", { actions: hasList ? [freshness(view, async () => view.again())] : [] });
     const names = await suggestions(view);
     const form = [names.element, form_(view)];
     if (!queue && !view.query.get("tag")) {
@@ -195,7 +197,7 @@ function columns(state) {
     { label: "Attempts", isNumber: true, value: (message) => count(message.attempts) },
     { label: "Sent", value: (message) => when(message.sent_at) },
     ...(TIMES[state] ?? []),
-    { label: "Trouble", value: trouble },
+    { label: "Error", value: trouble },
   ];
 }
 
@@ -213,6 +215,10 @@ function labels(message) {
 }
 
 function trouble(message) {
-  const text = message.reason ?? message.last_error;
-  return text ? h("span", { class: "trouble-text", title: text }, text.slice(0, 120)) : h("span", { class: "none" }, "–");
+  return errorCell(message.error_line ?? message.reason, message.last_error ?? message.reason);
+}
+
+/** The error in one line; the title has all of it. */
+export function errorCell(line, whole, tone = "trouble-text") {
+  return line ? h("span", { class: `${tone} one-line`, title: whole }, line) : h("span", { class: "none" }, "–");
 }

@@ -6,7 +6,8 @@ import { h, replace } from "../kit/dom.js";
 import { brief, count, rate } from "../kit/format.js";
 import { graphs } from "../charts/graphs.js";
 import { onLive } from "../server/live.js";
-import { age, badge, card, figure, messageFigures, notice, pageHead } from "../kit/parts.js";
+import { age, card, figure, messageFigures, notice, pageHead } from "../kit/parts.js";
+import { PROBLEMS, problemBadge } from "../kit/problems.js";
 import { session } from "../server/session.js";
 import { makeTable } from "../kit/table.js";
 
@@ -14,15 +15,6 @@ const PROBLEMS_EVERY_MS = 5_000;
 const MAX_PROBLEMS = 10;
 const LIVE_SPAN_MS = 3 * 60_000;
 const recent = []; // the last minutes, kept across pages
-
-const PROBLEMS = {
-  full: ["full", "bad", "The queue is full: sends are rejected"],
-  held: ["held", "bad", "A circuit holds it"],
-  stuck: ["stuck", "warn", "Its first message has been claimable for a long time"],
-  dead: ["dead messages", "bad", "Messages died in this queue"],
-  dead_letters: ["dead letters", "bad", "It contains dead messages of other queues"],
-  paused: ["paused", "warn", "An operator stopped claims, and messages are waiting"],
-};
 
 export const overview = {
   path: "/console",
@@ -42,7 +34,7 @@ export const overview = {
       seesAll
         ? h("div", { class: "figures" }, Object.values(figures).map((one) => one.element))
         : notice("Your key is limited to some queues: totals of all queues are not shown."),
-      h("section", { class: "card problem-list" }, h("div", { class: "card-head" }, h("h2", null, "Needs attention"), problems.more), problems.table.element),
+      h("section", { class: "card problem-list" }, h("div", { class: "card-head" }, h("h2", null, "Needs attention"), problems.more), problems.kinds, problems.table.element),
       seesAll && card(null, chart.element),
       seesAll && graphs(view, null, (points) => updateLatency(figures.latency, points)),
     );
@@ -68,11 +60,6 @@ export const overview = {
     await loadProblems();
   },
 };
-
-function problemBadge(problem) {
-  const [text, tone, title] = PROBLEMS[problem] ?? [problem, "", null];
-  return badge(text, tone, title);
-}
 
 function makeFigures() {
   const { failed, ...figures } = messageFigures();
@@ -123,8 +110,16 @@ function makeLiveChart() {
   });
 }
 
+/** How many queues have this problem, as a link to the list of them. */
+function kindLink(kind, many) {
+  if (!many) return null;
+  const [text, tone] = PROBLEMS[kind];
+  return h("a", { class: `badge ${tone}`, href: `/console/queues?problem=${kind}`, "data-kind": kind }, `${text}: ${count(many)} ${many === 1 ? "queue" : "queues"}`);
+}
+
 function makeProblems() {
   const more = h("span", { class: "soft" });
+  const kinds = h("p", { class: "problem-kinds" });
   const table = makeTable({
     caption: "Queues that need attention",
     key: (one) => one.queue,
@@ -145,6 +140,7 @@ function makeProblems() {
   return {
     table,
     more,
+    kinds,
     fail(error) {
       more.textContent = shown ? `Not up to date: ${error.message}` : "";
       if (!shown) table.update([], `Unknown: ${error.message}`);
@@ -152,7 +148,8 @@ function makeProblems() {
     update(report) {
       shown = report.problems.length;
       table.update(report.problems, "No problems.");
-      more.textContent = report.is_cut ? `Only the worst ${MAX_PROBLEMS} are shown` : "";
+      more.textContent = report.is_cut ? `The worst ${MAX_PROBLEMS} are shown; each kind below lists all` : "";
+      replace(kinds, Object.keys(PROBLEMS).map((kind) => kindLink(kind, report.queues_by_problem[kind])));
     },
   };
 }

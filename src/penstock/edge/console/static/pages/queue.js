@@ -68,6 +68,7 @@ export function queueHead(found, view, current) {
       [
         { name: "overview", label: "Overview", href: base },
         { name: "messages", label: "Messages", href: `/console/messages?queue=${encodeURIComponent(found.name)}` },
+        { name: "errors", label: "Errors", href: `/console/errors?queue=${encodeURIComponent(found.name)}` },
         { name: "settings", label: "Settings", href: `${base}/settings` },
       ],
       current,

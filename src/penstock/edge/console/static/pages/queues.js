@@ -1,16 +1,21 @@
-// The queues by name: searchable and paged.
+// The queues: filtered, sorted and paged; several can be paused at once.
 
 import { actionButton } from "../kit/action.js";
 import { get } from "../server/api.js";
 import { h, replace } from "../kit/dom.js";
+import { filterForm } from "../kit/filters.js";
 import { count, rate } from "../kit/format.js";
 import { onLive } from "../server/live.js";
-import { badge, pageHead } from "../kit/parts.js";
-import { create } from "../actions/queue_actions.js";
+import { badge, notice, pageHead } from "../kit/parts.js";
+import { create, pauseMany } from "../actions/queue_actions.js";
+import { PROBLEMS } from "../kit/problems.js";
+import { freshness } from "../kit/repeat.js";
 import { changed } from "../shell/router.js";
 import { makeTable, pager } from "../kit/table.js";
 
 const PAGE = 50;
+const FILTERS = ["contains", "problem", "state", "label"];
+const STATES = ["ready", "waiting", "leased", "dead"];
 
 export const queues = {
   path: "/console/queues",
@@ -20,30 +25,27 @@ export const queues = {
   key: "q",
 
   async show(view) {
-    const contains = view.query.get("contains") ?? "";
     const cursor = view.query.get("cursor") ?? "";
-    const asked = { contains, cursor, limit: PAGE };
+    const given = Object.fromEntries(FILTERS.map((name) => [name, view.query.get(name) ?? ""]));
+    const isAscending = view.query.get("ascending") === "true";
+    const sort = view.query.get("sort");
+    const asked = { ...given, sort, ascending: isAscending || null, cursor, limit: PAGE };
     const answer = await get("/v1/queues", asked, { signal: view.signal });
     const shown = new Map(answer.queues.map((queue) => [queue.name, queue]));
+    const acts = h("div", { class: "bulk", role: "group", "aria-label": "Selected queues" });
     const table = makeTable({
       caption: "Queues",
       columns: columns(),
       key: (queue) => queue.name,
-      empty: contains ? `No queue has “${contains}” in its name.` : "There are no queues yet.",
+      empty: FILTERS.some((name) => given[name]) ? "No queue matches." : "There are no queues yet.",
       rows: answer.queues,
+      onSelect: (names) => showActs(acts, view, names),
+      sorting: {
+        by: sort ?? "name",
+        isAscending: sort ? isAscending : true,
+        hrefOf: (column) => changed(view.query, sortedBy(column, sort, isAscending)),
+      },
     });
-    replace(
-      view.root,
-      pageHead("Queues", { actions: [actionButton(create((made) => view.go(hrefOf(made.name))))] }),
-      filter(view, contains),
-      table.element,
-      pager({
-        isFirst: !cursor,
-        first: changed(view.query, { cursor: null }),
-        next: answer.next && changed(view.query, { cursor: answer.next }),
-      }),
-    );
-    const updated = new Set(); // queues that the stream has updated: its data is newer
     const askAgain = async () => {
       const again = await get("/v1/queues", asked, { signal: view.signal });
       for (const queue of again.queues) {
@@ -53,6 +55,26 @@ export const queues = {
       }
       table.update([...shown.values()]);
     };
+    const isSelected = Boolean(sort || given.problem || given.state);
+    replace(
+      view.root,
+      pageHead("Queues", {
+        actions: [
+          isSelected && freshness(view, async () => view.again()),
+          actionButton(create((made) => view.go(hrefOf(made.name)))),
+        ].filter(Boolean),
+      }),
+      filter(view),
+      PROBLEMS[given.problem] && notice(`${PROBLEMS[given.problem][2]}.`),
+      acts,
+      table.element,
+      pager({
+        isFirst: !cursor,
+        first: changed(view.query, { cursor: null }),
+        next: answer.next && changed(view.query, { cursor: answer.next }),
+      }),
+    );
+    const updated = new Set(); // queues that the stream has updated: its data is newer
     view.onLeave(
       onLive((news, isFirst) => {
         if (isFirst) {
@@ -76,6 +98,25 @@ export const queues = {
   },
 };
 
+/** The first click sorts with the largest number first, names from A; the second reverses it. */
+function sortedBy(column, current, isAscending) {
+  if (column.sort === "name") {
+    const isReversed = current === null;
+    return { sort: isReversed ? "name" : null, ascending: isReversed ? "true" : null, cursor: null };
+  }
+  const isSame = column.sort === current;
+  return { sort: column.sort, ascending: isSame && !isAscending ? "true" : null, cursor: null };
+}
+
+function showActs(place, view, names) {
+  if (!names.length) return replace(place);
+  return replace(
+    place,
+    h("span", { class: "bulk-what" }, `${count(names.length)} selected`),
+    ["pause", "resume"].map((verb) => actionButton(pauseMany(names, verb, () => view.again()), { isSmall: true })),
+  );
+}
+
 function hrefOf(name) {
   return `/console/queues/${encodeURIComponent(name)}`;
 }
@@ -90,6 +131,7 @@ export function stopBadges(queue) {
 function columns() {
   const number = (label, value, tone) => ({
     label,
+    sort: label.toLowerCase(),
     isNumber: true,
     value: (queue) => {
       const many = value(queue);
@@ -99,6 +141,7 @@ function columns() {
   return [
     {
       label: "Queue",
+      sort: "name",
       isMain: true,
       value: (queue) => [
         h("a", { href: hrefOf(queue.name) }, queue.name),
@@ -121,19 +164,12 @@ function columns() {
   ];
 }
 
-function filter(view, contains) {
-  const input = h("input", {
-    type: "search",
-    name: "contains",
-    value: contains,
-    placeholder: "Part of a name",
-    "aria-label": "Part of a name",
-    autocomplete: "off",
-  });
-  const form = h("form", { class: "filters" }, input, h("button", { type: "submit" }, "Find"));
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    view.setQuery({ contains: input.value.trim(), cursor: null });
-  });
-  return form;
+function filter(view) {
+  const kinds = Object.entries(PROBLEMS).map(([name, [text]]) => [name, text]);
+  return filterForm(view, [
+    { name: "contains", label: "Part of a name" },
+    { name: "problem", label: "Problem", options: [["", "any or none"], ...kinds] },
+    { name: "state", label: "With messages that are", options: [["", "in any state"], ...STATES] },
+    { name: "label", label: "Label", placeholder: "NAME or NAME=VALUE" },
+  ]);
 }

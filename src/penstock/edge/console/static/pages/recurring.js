@@ -6,6 +6,7 @@ import { bodyBlock } from "../kit/bodies.js";
 import { h, replace } from "../kit/dom.js";
 import { count, duration, instant } from "../kit/format.js";
 import { badge, card, facts, notice, pageHead, when } from "../kit/parts.js";
+import { freshness } from "../kit/repeat.js";
 import { changed } from "../shell/router.js";
 import { makeTable, pager } from "../kit/table.js";
 import { withCode } from "../kit/values.js";
@@ -13,6 +14,7 @@ import { messageLink } from "./messages.js";
 
 const PAGE = 50;
 const NEXT_RUNS = 10;
+const LOOK_EVERY_MS = 5_000;
 
 export const recurring = {
   path: "/console/recurring",
@@ -23,7 +25,8 @@ export const recurring = {
 
   async show(view) {
     const cursor = view.query.get("cursor") ?? "";
-    const answer = await get("/v1/recurring", { cursor, limit: PAGE }, { signal: view.signal });
+    const ask = () => get("/v1/recurring", { cursor, limit: PAGE }, { signal: view.signal });
+    const answer = await ask();
     const table = makeTable({
       caption: "Recurring work",
       columns: columns(view),
@@ -33,7 +36,9 @@ export const recurring = {
     });
     replace(
       view.root,
-      pageHead("Recurring"),
+      pageHead("Recurring", {
+        actions: [freshness(view, async () => table.update((await ask()).recurring), LOOK_EVERY_MS)],
+      }),
       table.element,
       pager({
         isFirst: !cursor,
@@ -123,12 +128,12 @@ function columns(view) {
       ],
     },
     { label: "Queue", value: (one) => h("a", { href: `/console/queues/${part(one.queue)}` }, one.queue) },
-    { label: "Rhythm", value: rhythm },
+    { label: "Rhythm", isWide: true, value: rhythm },
     { label: "Next run", value: (one) => (one.is_paused ? "–" : when(one.next_at)) },
-    { label: "Last run", value: (one) => (one.last_at ? [when(one.last_at), one.last_id && [" ", messageLink(one.last_id, "message")]] : "–") },
+    { label: "Last run", isWide: true, value: (one) => (one.last_at ? [when(one.last_at), one.last_id && [" ", messageLink(one.last_id, "message")]] : "–") },
     { label: "Fired", isNumber: true, value: (one) => count(one.fired) },
     { label: "Skipped", isNumber: true, value: (one) => count(one.skipped) },
-    { label: "Acts", value: (one) => h("span", { class: "row-acts" }, acts(view, one, { isSmall: true })) },
+    { label: "Acts", isWide: true, value: (one) => h("span", { class: "row-acts" }, acts(view, one, { isSmall: true })) },
   ];
 }
 

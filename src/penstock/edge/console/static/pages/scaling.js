@@ -5,11 +5,13 @@ import { get, part } from "../server/api.js";
 import { h, replace } from "../kit/dom.js";
 import { count, duration, rate } from "../kit/format.js";
 import { badge, card, facts, notice, pageHead, when } from "../kit/parts.js";
+import { freshness } from "../kit/repeat.js";
 import { changed } from "../shell/router.js";
 import { makeTable, pager } from "../kit/table.js";
 import { flat, inWords } from "../kit/values.js";
 
 const PAGE = 50;
+const LOOK_EVERY_MS = 5_000;
 
 export const scaling = {
   path: "/console/scaling",
@@ -19,7 +21,8 @@ export const scaling = {
   key: "s",
 
   async show(view) {
-    const { fleets } = await get("/v1/scaling", {}, { signal: view.signal });
+    const ask = async () => (await get("/v1/scaling", {}, { signal: view.signal })).fleets;
+    const fleets = await ask();
     if (!fleets.length) {
       replace(view.root, pageHead("Scaling"), none());
       return;
@@ -30,7 +33,8 @@ export const scaling = {
       rows: fleets,
       key: (fleet) => fleet.name,
     });
-    replace(view.root, pageHead("Scaling"), table.element);
+    const again = freshness(view, async () => table.update(await ask()), LOOK_EVERY_MS);
+    replace(view.root, pageHead("Scaling", { actions: [again] }), table.element);
   },
 };
 
@@ -42,24 +46,37 @@ export const fleet = {
   async show(view) {
     const path = `/v1/scaling/${part(view.params.fleet)}`;
     const cursor = view.query.get("cursor") ?? "";
-    const [found, log, profile] = await Promise.all([
-      get(path, {}, { signal: view.signal }),
-      get(`${path}/decisions`, { cursor, limit: PAGE }, { signal: view.signal }),
-      get(`${path}/profile`, {}, { signal: view.signal }),
-    ]);
+    const ask = () =>
+      Promise.all([
+        get(path, {}, { signal: view.signal }),
+        get(`${path}/decisions`, { cursor, limit: PAGE }, { signal: view.signal }),
+        get(`${path}/profile`, {}, { signal: view.signal }),
+      ]);
+    const [found, log, profile] = await ask();
     const decisions = makeTable({
       caption: "Decisions",
       columns: decisionColumns(),
-      rows: log.decisions.map((one, place) => ({ ...one, place })),
       key: (one) => `${one.at} ${one.place}`,
       empty: "No decision yet.",
     });
+    const state = h("div");
+    const marks = h("span", { class: "marks" });
+    const update = (fleet, { decisions: list }) => {
+      replace(marks, badges(fleet).map((mark) => [" ", mark]));
+      replace(
+        state,
+        !fleet.is_watched && notice("No autoscaler is watching this fleet: its last known state is shown.", "warn"),
+        fleet.troubles.map((one) => notice(`${one.part}: ${one.text} (${one.code})`, "bad")),
+        h("div", { class: "grid" }, card("Fleet", facts(about(fleet))), card("Why", why(fleet.decision))),
+      );
+      decisions.update(list.map((one, place) => ({ ...one, place })));
+    };
+    update(found, log);
+    const again = freshness(view, async () => update(...(await ask())), LOOK_EVERY_MS);
     replace(
       view.root,
-      pageHead(found.name, { badges: badges(found), back: { label: "Scaling", href: "/console/scaling" } }),
-      !found.is_watched && notice("No autoscaler is watching this fleet: its last known state is shown.", "warn"),
-      found.troubles.map((one) => notice(`${one.part}: ${one.text} (${one.code})`, "bad")),
-      h("div", { class: "grid" }, card("Fleet", facts(about(found))), card("Why", why(found.decision))),
+      pageHead(found.name, { badges: [marks], actions: [again], back: { label: "Scaling", href: "/console/scaling" } }),
+      state,
       card("Profile", profileFacts(profile), Object.keys(profile.overrides).length > 0 && actionButton(resetProfile(profile, () => view.again()))),
       card("Decisions", decisions.element),
       pager({
@@ -118,9 +135,9 @@ function columns() {
     { label: "From – to", isNumber: true, value: (one) => `${one.min} – ${one.max}` },
     { label: "Backlog", isNumber: true, value: (one) => (one.sample ? count(one.sample.ready) : "–") },
     { label: "Oldest", isNumber: true, value: (one) => age(one.sample) },
-    { label: "Why", value: (one) => reasonText(one.decision) },
+    { label: "Why", isWide: true, value: (one) => reasonText(one.decision) },
     { label: "Trouble", value: (one) => [...new Set(one.troubles.map((trouble) => trouble.code))].join(", ").replaceAll("_", " ") || "–" },
-    { label: "Last change", value: (one) => (one.last_change ? [change(one.last_change.change), " ", when(one.last_change.at)] : "–") },
+    { label: "Last change", isWide: true, value: (one) => (one.last_change ? [change(one.last_change.change), " ", when(one.last_change.at)] : "–") },
   ];
 }
 
@@ -152,8 +169,8 @@ function decisionColumns() {
     { label: "When", isMain: true, value: (one) => when(one.at) },
     { label: "Change", value: (one) => change(one.decision.change ?? 0) },
     { label: "Wanted", isNumber: true, value: (one) => count(one.decision.wanted ?? 0) },
-    { label: "Why", value: (one) => reasonText(one.decision) },
-    { label: "Inputs", value: (one) => details(one.decision) },
+    { label: "Why", isWide: true, value: (one) => reasonText(one.decision) },
+    { label: "Inputs", isWide: true, value: (one) => details(one.decision) },
   ];
 }
 

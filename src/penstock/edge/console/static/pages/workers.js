@@ -126,12 +126,12 @@ function columns(view) {
       value: (found) => h("a", { href: `/console/workers/${part(found.id)}` }, found.name ?? found.id),
     },
     { label: "State", value: stateOf },
-    { label: "Host", value: (found) => [found.host ?? "–", found.pid ? ` (${found.pid})` : ""] },
-    { label: "Queues", value: (found) => names(found.queues, "all") },
+    { label: "Host", isWide: true, value: (found) => [found.host ?? "–", found.pid ? ` (${found.pid})` : ""] },
+    { label: "Queues", isWide: true, value: (found) => names(found.queues, "all") },
     { label: "Slots", value: slots },
     { label: "Heard", value: (found) => when(found.beat_at) },
     { label: "Since", value: (found) => when(found.registered_at) },
-    { label: "Acts", value: (found) => drainButton(view, found, { isSmall: true }) },
+    { label: "Acts", isWide: true, value: (found) => drainButton(view, found, { isSmall: true }) },
   ];
 }
 

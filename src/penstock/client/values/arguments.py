@@ -18,7 +18,7 @@ from typing import Any, get_type_hints
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from penstock.client.jobs.json_values import (
+from penstock.client.values.json_values import (
     ENCODING_ERRORS,
     read_model,
     why_not_json,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.client.jobs.arguments import is_plain_json
-from penstock.client.jobs.json_values import DECODING_ERRORS, ENCODING_ERRORS, JsonType
+from penstock.client.values.arguments import is_plain_json
+from penstock.client.values.json_values import DECODING_ERRORS, ENCODING_ERRORS, JsonType
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.outcome import Bury
 

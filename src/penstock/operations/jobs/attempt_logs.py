@@ -19,8 +19,8 @@ from penstock.domain.message import attempt_log as domain
 from penstock.operations.call import Call, Handlers
 from penstock.operations.paging import check_batch, from_cursor, to_cursor
 from penstock.ports.unit_of_work import Steps
-from penstock.services.attempt_logs import AttemptLogService, LogWrite
 from penstock.services.directory import Directory
+from penstock.services.jobs.attempt_logs import AttemptLogService, LogWrite
 from penstock.services.messages import MessageService
 
 KEPT = "kept"

@@ -11,7 +11,7 @@ from penstock.domain.message.result import MessageResult
 from penstock.operations.call import Call, Handlers
 from penstock.ports.unit_of_work import Steps
 from penstock.ports.waiting import EndWaiter
-from penstock.services.results import ResultService
+from penstock.services.jobs.results import ResultService
 
 
 class ResultOperations:

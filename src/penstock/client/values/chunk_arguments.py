@@ -13,15 +13,15 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from penstock.client.jobs.arguments import (
+from penstock.client.jobs.item import Item
+from penstock.client.values.arguments import (
     Arguments,
     canonical_json,
     describe,
     encode,
     is_plain_json,
 )
-from penstock.client.jobs.item import Item
-from penstock.client.jobs.json_values import read_model, why_not_json
+from penstock.client.values.json_values import read_model, why_not_json
 from penstock.domain.errors import InvalidRequest
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

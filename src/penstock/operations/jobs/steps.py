@@ -19,8 +19,8 @@ from penstock.operations.drafts import text_of
 from penstock.operations.paging import from_cursor, to_cursor
 from penstock.ports.unit_of_work import Steps
 from penstock.services.directory import Directory
+from penstock.services.jobs.steps import StepPage, StepService
 from penstock.services.messages import MessageService
-from penstock.services.steps import StepPage, StepService
 
 
 class StepOperations:

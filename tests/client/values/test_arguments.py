@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from penstock.client.jobs.arguments import Arguments
+from penstock.client.values.arguments import Arguments
 from penstock.domain.errors import InvalidRequest
 
 pytestmark = pytest.mark.no_store("codec")

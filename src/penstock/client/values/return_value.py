@@ -12,7 +12,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
-from penstock.client.jobs.json_values import (
+from penstock.client.values.json_values import (
     DECODING_ERRORS,
     ENCODING_ERRORS,
     JsonType,

@@ -1,0 +1,1 @@
+"""What applications pass and return, as JSON by the annotations of their functions."""

@@ -1,0 +1,1 @@
+"""Operations on jobs: durable steps and signals, results, logs of attempts."""

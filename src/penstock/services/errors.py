@@ -1,0 +1,109 @@
+"""Groups the errors of dead messages, in their queues and in dead-letter queues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from penstock.domain.message.error_line import ErrorName, error_name
+from penstock.domain.message.lifecycle import Message, State
+from penstock.domain.message.selection import Selection
+from penstock.domain.queue.queue import Queue
+from penstock.ports.store import Browse, Session, Store
+from penstock.ports.unit_of_work import Steps, read
+from penstock.services.message_views import Place
+
+MAX_EXAMINED = 10_000  # dead messages, per request
+_AT_ONCE = 1_000  # per transaction
+NO_ERROR = "no error"
+
+
+class DeadMessage(msgspec.Struct, frozen=True):
+    queue: str
+    message: Message
+
+    @property
+    def error(self) -> str:
+        """What an operator looks for: the last error, or else the reason of its end."""
+        return self.message.last_error or self.message.reason or NO_ERROR
+
+    @property
+    def name(self) -> ErrorName:
+        return error_name(self.error)
+
+    @property
+    def at(self) -> int:
+        return self.message.leased_at or self.message.sent_at
+
+
+class DeadMessages(msgspec.Struct, frozen=True):
+    messages: list[DeadMessage]
+    is_cut: bool
+
+
+class _Part(msgspec.Struct, frozen=True):
+    """The messages of a queue in one state: dead, or dead letters of other queues."""
+
+    queue: Queue
+    state: State
+
+
+class ErrorService:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def dead(self, queue: str | None, *, sees: Callable[[str], bool]) -> Steps[DeadMessages]:
+        """The dead messages of the queues that the caller sees; raises QueueNotFound."""
+        parts = yield from read(self._store, lambda session: _parts(session, queue, sees))
+        found: list[DeadMessage] = []
+        for part in parts:
+            after: Place | None = None
+            while True:
+                page, after = yield from read(self._store, _reader(part, after))
+                found += page
+                if len(found) > MAX_EXAMINED:
+                    return DeadMessages(found[:MAX_EXAMINED], is_cut=True)
+                if after is None:
+                    break
+        return DeadMessages(found, is_cut=False)
+
+
+def _parts(session: Session, only: str | None, sees: Callable[[str], bool]) -> list[_Part]:
+    if only is not None:
+        session.queues.named(only)
+    queues = list(_all(session))
+    homes = {queue.settings.dead_letter_queue for queue in queues}
+    shown = [queue for queue in queues if sees(queue.name) and only in (None, queue.name)]
+    counts = session.queues.counts([queue.queue_no for queue in shown])
+    parts = []
+    for queue in shown:
+        if counts[queue.queue_no].dead:
+            parts.append(_Part(queue, State.DEAD))
+        if queue.name in homes:
+            parts += [_Part(queue, State.READY), _Part(queue, State.WAITING)]
+    return parts
+
+
+def _all(session: Session) -> Iterator[Queue]:
+    after = ""
+    while page := session.queues.page(prefix="", after=after, limit=_AT_ONCE):
+        yield from page
+        after = page[-1].name
+
+
+def _reader(
+    part: _Part, after: Place | None
+) -> Callable[[Session], tuple[list[DeadMessage], Place | None]]:
+    def do(session: Session) -> tuple[list[DeadMessage], Place | None]:
+        wanted = Browse(queue_no=part.queue.queue_no, state=part.state, limit=_AT_ONCE, after=after)
+        found = session.messages.scan_page(wanted, Selection(state=part.state), length=_AT_ONCE)
+        # In a dead-letter queue, only messages that died elsewhere.
+        dead = [
+            DeadMessage(part.queue.name, message)
+            for message in found.messages
+            if part.state is State.DEAD or message.dead_from is not None
+        ]
+        return dead, found.end
+
+    return do

@@ -1,0 +1,1 @@
+"""Use-cases of jobs: durable steps and signals, results, logs of attempts."""

@@ -1,0 +1,1 @@
+"""What applications pass and return survives JSON."""
