@@ -78,11 +78,9 @@ def promote(settings: Settings, url: str, *, progress: Progress) -> object:
         raise InvalidRequest(f"only a SQLite store can be promoted; this one is {name} already")
     if not path.exists():
         raise InvalidRequest(f"there is no store at {path}")
-    server_stores(url)  # refuses if the driver is missing
     if url.startswith(MARIADB):
-        from penstock.store.maintenance.promote_to_mariadb import promote as move_to_mariadb
-
-        return move_to_mariadb(path, url, progress=lambda _, done, total: progress(done, total))
+        raise InvalidRequest("a store can be promoted to PostgreSQL only, not to MariaDB")
+    server_stores(url)  # refuses if the driver is missing
     from penstock.store.maintenance.promote import promote as move
 
     return move(path, url, progress=lambda _table, done, total: progress(done, total))

@@ -13,10 +13,10 @@ from typing import Any
 
 from penstock.domain.errors import StoreRefused, StoreUnavailable
 from penstock.store.database import Row
-from penstock.store.mariadb.link import Link, Result, ServerError
+from penstock.store.mariadb.link import MariadbLink, Result, MariadbError
 from penstock.store.mariadb.statements import (
     Found,
-    Statement,
+    QueryTemplate,
     error_for,
     insert_texts,
     statements,
@@ -81,7 +81,7 @@ class MariadbDatabase:
         self._error: Exception | None = None  # until the rollback
         self._is_open = False
         self._is_patient = False
-        self._link = Link(url)
+        self._link = MariadbLink(url)
         try:
             self._link.limit_waits(url.timeout_ms + 500)
             self._set_up(read_only)
@@ -198,7 +198,9 @@ class MariadbDatabase:
             raise self._error or StoreUnavailable("MariaDB: the transaction has failed")
         return reply.result
 
-    def _change_found(self, todo: Sequence[Statement], given: dict[str, Any], reply: Reply) -> None:
+    def _change_found(
+        self, todo: Sequence[QueryTemplate], given: dict[str, Any], reply: Reply
+    ) -> None:
         """Run a SELECT, and the changes of the rows that it has found and locked."""
         place = [statement.is_select for statement in todo].index(True)
         for statement in todo[:place]:
@@ -233,7 +235,7 @@ class MariadbDatabase:
         results: list[Result] = []
         try:
             self._link.run_until_error(b";".join([text for text, _ in waiting if text]), results)
-        except ServerError as error:
+        except MariadbError as error:
             self._error = error_for(error.number, str(error))
             self._error.__cause__ = error
         for (_, reply), result in zip(waiting, results, strict=False):
@@ -254,7 +256,7 @@ class MariadbDatabase:
         results: list[Result] = []
         try:
             self._link.run_until_error(set_up.encode(), results)
-        except ServerError as error:
+        except MariadbError as error:
             if results:
                 refuse_old(str(results[0].rows[0][0]))
             raise error_for(error.number, str(error)) from error

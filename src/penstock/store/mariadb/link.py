@@ -35,7 +35,7 @@ _MORE_RESULTS = 8
 _LONG_PACKET = 0xFFFFFF
 
 
-class ServerError(Exception):
+class MariadbError(Exception):
     """An error that the server reported for a statement, or of the connection itself."""
 
     def __init__(self, number: int, text: str) -> None:
@@ -49,7 +49,7 @@ class Result(msgspec.Struct):
     names: list[str] = []
 
 
-class Link(Connection):
+class MariadbLink(Connection):  # type: ignore[misc]
     """One connection; used by one thread at a time."""
 
     _rfile: Any
@@ -77,7 +77,7 @@ class Link(Connection):
             self._sock.settimeout(timeout_ms / 1000)
 
     def run(self, text: bytes) -> list[Result]:
-        """The results of all statements in `text`; raises ServerError at the first that fails.
+        """The results of all statements in `text`; raises MariadbError at the first that fails.
 
         The statements behind it are not run.
         """
@@ -91,14 +91,14 @@ class Link(Connection):
                 more = self._read_result(results)
                 if not more:
                     return results
-        except ServerError:
+        except MariadbError:
             raise
         except MySQLError as error:
             self._lose()
-            raise ServerError(2013, f"the connection was lost: {_text(error)}") from error
+            raise MariadbError(2013, f"the connection was lost: {_text(error)}") from error
         except (OSError, ValueError, AttributeError, IndexError) as error:
             self._lose()
-            raise ServerError(2013, f"the connection was lost: {error}") from error
+            raise MariadbError(2013, f"the connection was lost: {error}") from error
         except BaseException:  # an interrupt between two packets
             self._lose()
             raise
@@ -167,7 +167,7 @@ class Link(Connection):
         if packet and packet[0] == 0xFF:
             number = int.from_bytes(packet[1:3], "little")
             text = packet[9:] if packet[3:4] == b"#" else packet[3:]
-            raise ServerError(number, text.decode(errors="replace"))
+            raise MariadbError(number, text.decode(errors="replace"))
         return packet
 
 

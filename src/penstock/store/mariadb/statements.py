@@ -65,7 +65,7 @@ def error_for(number: int, text: str) -> Exception:
     return PenstockError(f"{text} ({number})")
 
 
-class Statement(msgspec.Struct, frozen=True):
+class QueryTemplate(msgspec.Struct, frozen=True):
     """A statement as fixed text and functions that write one value each."""
 
     parts: tuple[str | Part, ...]
@@ -82,7 +82,7 @@ class Statement(msgspec.Struct, frozen=True):
 
 
 @cache
-def statements(text: str) -> tuple[Statement, ...]:
+def statements(text: str) -> tuple[QueryTemplate, ...]:
     """The statements of a query: most have one."""
     return tuple(_statement(part) for part in text.split(";\n") if part.strip())
 
@@ -151,7 +151,7 @@ def sendable(text: str) -> bytes:
         raise InvalidRequest("a text contains half a character (a lone surrogate)") from None
 
 
-def _statement(text: str) -> Statement:
+def _statement(text: str) -> QueryTemplate:
     parts: list[str | Part] = []
     start = 0
     for match in _PARAM.finditer(text):
@@ -163,7 +163,7 @@ def _statement(text: str) -> Statement:
             continue
         parts += [text[start : match.start()], part]
         start = match.end()
-    return Statement((*parts, text[start:]))
+    return QueryTemplate((*parts, text[start:]))
 
 
 def _part(kind: str, name: str) -> Part:
@@ -184,7 +184,7 @@ def _part(kind: str, name: str) -> Part:
             return lambda params, _: literal(params[name])
 
 
-def _arms(name: str, arm: Statement) -> Part:
+def _arms(name: str, arm: QueryTemplate) -> Part:
     return lambda params, found: " UNION ALL ".join(
         arm.rendered({**params, "each": member}, found)
         for member in msgspec.json.decode(params[name])
