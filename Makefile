@@ -8,8 +8,8 @@ VENV  := .venv
 BIN   := $(VENV)/bin
 DATA  ?= ./data
 TESTS ?= tests
-# Tests wait a quarter of their time, for processes, timers and disks: three share two cores.
-JOBS  ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) '*' 3 / 2)
+# Tests wait a third of their time, for processes, timers and disks: four share two cores.
+JOBS  ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) '*' 2)
 ARGS  ?=
 
 # Tests start hundreds of Python processes: without bytecode files each compiles everything again.

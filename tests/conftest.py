@@ -39,6 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     is_quick_run = config.getoption("quick")
+    gc.disable()  # while tests are collected: hardly anything is freed then
     settings.load_profile("ci" if os.environ.get("CI") else "quick" if is_quick_run else "here")
     if memory := memory_folder():
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", memory)  # where tmp_path is
@@ -62,6 +63,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish() -> None:
     """Spare the garbage collector the objects that stay until the end: a million of them."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 

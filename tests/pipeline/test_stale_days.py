@@ -66,7 +66,9 @@ def test_a_late_fact_leaves_the_days_alone_whose_workers_are_the_same(lake):
     assert found == {
         "quality": DAYS[:2],
         "poison": DAYS[:1],
+        "flow_facts": DAYS[:1],
         "outage_cost": DAYS[:2],
+        "flow_facts": DAYS[:1],
     }
 
 

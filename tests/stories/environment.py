@@ -31,6 +31,7 @@ class Program:
     def __init__(self, command: list[str], log: Path, env: dict[str, str]) -> None:
         self.log = log
         with log.open("ab") as file:
+            self._begin = file.tell()
             self._process = subprocess.Popen(
                 [sys.executable, "-m", *command],
                 cwd=ROOT,
@@ -45,19 +46,29 @@ class Program:
     def pid(self) -> int:
         return self._process.pid
 
+    def has_logged(self, text: str) -> bool:
+        return text.encode() in self.log.read_bytes()[self._begin :]
+
     def kill(self) -> None:
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait(PATIENCE_S)
 
     def end(self) -> int:
-        """Ask it to end in order; returns its exit code."""
+        """Ask it to end in order, once it can do so; returns its exit code."""
+        eventually(self._handles_sigterm, within_s=PATIENCE_S)
         self._process.send_signal(signal.SIGTERM)
         return self.wait()
 
     def wait(self) -> int:
         """Until it ends by itself."""
         return self._process.wait(PATIENCE_S)
+
+    def _handles_sigterm(self) -> bool:
+        """A program whose work is already done may be ended while Python still starts."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        caught = next(line for line in status.splitlines() if line.startswith("SigCgt:"))
+        return bool(int(caught.split()[1], 16) >> (signal.SIGTERM - 1) & 1)
 
 
 class StoryEnvironment:

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from penstock.api.manual_acts import Changed
-from penstock.api.messages import Message
+from penstock.api.messages import Message, Preview
 from penstock.api.operation import (
     AnswerRecord,
     Cursor,
@@ -27,6 +27,7 @@ from penstock.api.operation import (
     filtered,
     get,
 )
+from penstock.domain.errors import QueueNotFound
 
 
 class Page(AnswerRecord, frozen=True):
@@ -53,6 +54,7 @@ class Browse(QueryRecord):
     sent_before: Annotated[
         InstantOrText | None, about("Only messages sent before this instant.")
     ] = None
+    preview: Preview = None
     limit: Limit = 100
     cursor: Cursor = None
 
@@ -118,6 +120,7 @@ LIST_ERRORS = filtered.get(
     "Group the errors of dead messages by exception and place.",
     ErrorGroups,
     query=ListErrors,
+    errors=(QueueNotFound,),
 )
 REDRIVE_ERRORS = filtered.post(
     "redriveErrors",
@@ -125,5 +128,6 @@ REDRIVE_ERRORS = filtered.post(
     "Send the dead messages of a group of errors back to the queues they died in.",
     Changed,
     request=RedriveErrors,
+    errors=(QueueNotFound,),
     example={"error": "0123456789abcdef", "is_dry_run": True},
 )

@@ -80,6 +80,14 @@ LastError = Annotated[str | None, about("The error of the last failed attempt.")
 ErrorLine = Annotated[
     str | None, about("That error in one line: the exception, and where it was raised.")
 ]
+Preview = Annotated[
+    Annotated[int, Meta(ge=1, le=10_000)] | None,
+    Meta(
+        description="Return only this many characters of each body, as `preview`, and leave out "
+        "`attributes` and `last_error`.",
+        examples=[100],
+    ),
+]
 EndReason = Annotated[str | None, about("Why it was buried or cancelled.")]
 FinishedAt = Annotated[Instant | None, about("When it was completed, died or was cancelled.")]
 Size = Annotated[int, about("The size of the body in bytes.")]
@@ -242,6 +250,10 @@ class Message(AnswerRecord, frozen=True, omit_defaults=True):
     flow_id: Annotated[str | None, about("The flow that it is a member of.")] = None
     waits_for: Annotated[int, about("How many members of its flow must end before it is sent.")] = 0
     error_line: ErrorLine = None
+    preview: Annotated[
+        str | None,
+        about("In lists with `preview`: the beginning of the body's JSON, in place of the body."),
+    ] = None
 
     @classmethod
     def of(

@@ -25,6 +25,7 @@ from penstock.api.messages import (
     LeasedUntil,
     MessageState,
     NewDueAt,
+    Preview,
     QueueOf,
     Tags,
 )
@@ -189,6 +190,10 @@ class Find(ByTags):
     cursor: Cursor = None
 
 
+class FindMessages(Find):
+    preview: Preview = None
+
+
 class SearchPastNotifications(ByTags, rename={"from_at": "from", "to_at": "to"}):
     from_at: Annotated[
         InstantOrText | None, about("Only notifications that ended at this instant or later.")
@@ -266,6 +271,6 @@ FIND_MESSAGES = named.get(
     "/v1/messages",
     "Find live messages by their tags, in the order they were sent.",
     Page,
-    query=Find,
+    query=FindMessages,
     errors=(QueueNotFound,),
 )

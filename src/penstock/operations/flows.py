@@ -27,7 +27,7 @@ from penstock.domain.access.api_key import Caller, Role, allow, sees
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.flow.flow import Flow, FlowOutcome
 from penstock.domain.flow.member import MemberRole, RunsOn
-from penstock.domain.flow.plan import MAX_ADDED, FlowKey, PlannedMember
+from penstock.domain.flow.plan import MAX_ADDED, FlowKey, PlannedMember, check_window
 from penstock.domain.limits import Limits
 from penstock.domain.queue.queue import check_name
 from penstock.operations.call import Call, Handlers
@@ -222,6 +222,7 @@ def _planned(
 
 
 def _key(given: NewFlow) -> FlowKey | None:
+    check_window(given.dedup_window_ms)
     if given.dedup_key is not None:
         return FlowKey(given.dedup_key, given.dedup_window_ms)
     return None

@@ -52,7 +52,7 @@ class MessageOperations:
         )
         return found.map(
             lambda page: Page(
-                [record_of(view, call.instant, call.json_value) for view in page.views],
+                [listed(view, call, call.query.preview) for view in page.views],
                 None if page.after is None else to_cursor(*page.after),
             )
         )
@@ -127,6 +127,14 @@ def record_of(
         return record
     record = replace(record, flow_id=view.flow_id, waits_for=view.waits_for)
     return replace(record, due_at=None) if view.is_unsent else record
+
+
+def listed(view: MessageView, call: Call[Any, Any], preview: int | None) -> messages.Message:
+    """The message in a list, with its content or the beginning of its body."""
+    if preview is None or view.content is None:
+        return record_of(view, call.instant, call.json_value)
+    record = record_of(replace(view, content=None), call.instant, call.json_value)
+    return replace(record, preview=view.content.body[:preview], last_error=None)
 
 
 def acted_of(message: Message, instant: ToInstant) -> Acted:

@@ -13,6 +13,7 @@ from penstock.api.notifications import (
     ByTags,
     Change,
     Find,
+    FindMessages,
     NewNotification,
     Notification,
     Recorded,
@@ -29,7 +30,7 @@ from penstock.domain.message.notification import FUTURE_TOKEN
 from penstock.domain.queue.queue import check_name
 from penstock.operations.call import Call, Handlers, allow_search
 from penstock.operations.drafts import draft_of, text_of
-from penstock.operations.messages import acted_of, allowed_message, check_operator, record_of
+from penstock.operations.messages import acted_of, allowed_message, check_operator, listed
 from penstock.operations.paging import from_cursor, past_page, to_cursor
 from penstock.ports.unit_of_work import Steps, Work
 from penstock.services.messages import MessageService, MessageView
@@ -84,10 +85,10 @@ class NotificationOperations:
             )
         )
 
-    def find_messages(self, call: Call[None, Find]) -> Work[Page]:
+    def find_messages(self, call: Call[None, FindMessages]) -> Work[Page]:
         return self._find(call).map(
             lambda found: Page(
-                messages=[record_of(view, call.instant, call.json_value) for view in found.views],
+                messages=[listed(view, call, call.query.preview) for view in found.views],
                 next=_next(found),
             )
         )
@@ -139,7 +140,7 @@ class NotificationOperations:
             total += removed.cancelled
         return Cancelled(cancelled=total)
 
-    def _find(self, call: Call[None, Find]) -> Work[NotificationPage]:
+    def _find(self, call: Call[None, Any]) -> Work[NotificationPage]:
         query = call.query
         allow_search(call.caller, query.queue, Role.READ)
         [after_no] = from_cursor(query.cursor, 1) or [0]

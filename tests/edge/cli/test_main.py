@@ -22,7 +22,7 @@ EVERY = pytest.mark.parametrize("name", list(ENTRIES))
 # Read by the loader of settings, or not at all: --set has a variable per key.
 NOT_BY_NAME = {
     *("--config", "--data", "--store", "--host", "--port", "--set", "--help"),
-    *("--fleets", "--lake", "--processes"),
+    *("--definitions", "--fleets", "--lake", "--processes"),
 }
 OF_SETTINGS = {("sql", "--limit"), ("sql", "--memory"), ("sql", "--timeout")}
 # A worker does not load settings.

@@ -12,7 +12,7 @@ import httpx
 from tests.edge.api import NO_TLS, Api, ok
 
 _CARD = re.compile(
-    r'<section class="card" id="op-(\w+)">.*?<pre><code>(.*?)</code></pre>', re.DOTALL
+    r'<section class="card" id="op-(\w+)">.*?<pre[^>]*><code>(.*?)</code></pre>', re.DOTALL
 )
 
 

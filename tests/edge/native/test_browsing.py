@@ -146,3 +146,24 @@ def test_a_cursor_that_points_nowhere_still_shows_a_page(api: Api, state: str, n
     page = api.get(f"/v1/queues/{queue}/messages", state=state, cursor=cursor)
 
     assert page == {"messages": [], "next": None}
+
+
+def test_a_list_with_previews_has_the_beginning_of_each_body_and_no_more(api: Api) -> None:
+    queue = api.make_queue(max_attempts=2)
+    body = {"text": "x" * 100_000}
+    message_id = api.send(queue, body, attributes={"a": "b" * 1_000}, tags=["preview"])
+    ok(api.act(api.claim_one(queue)["receipt"], "fail", error="E: 1\n  at a.py:2", retry_in_ms=0))
+
+    for path, query in (
+        (f"/v1/queues/{queue}/messages", {}),
+        ("/v1/messages", {"queue": queue, "tag": "preview"}),
+    ):
+        response = api.call("GET", path, params={"preview": 20, **query})
+        [listed] = ok(response)["messages"]
+        assert (listed["id"], listed["preview"]) == (message_id, '{"text":"' + "x" * 11)
+        assert not listed.keys() & {"body", "attributes", "last_error"}
+        assert (listed["error_line"], listed["size"] > 100_000) == ("E: 1 at a.py:2", True)
+        assert len(response.content) < 1_000
+        refused = api.call("GET", path, params={"preview": 0, **query})
+        assert_refused(refused, 400, "invalid_request")
+    assert api.message(message_id)["body"] == body

@@ -46,11 +46,28 @@ def test_all_that_a_page_names_is_there_and_of_the_right_kind(api: Api, page: st
         assert answer.headers["content-security-policy"] == POLICY
 
 
-def test_all_that_a_module_imports_is_there(api: Api, page: str) -> None:
-    for name in LINKED.findall(page):
-        text = api.call("GET", name).text if name.endswith(".js") else ""
-        for imported in re.findall(r'from "(\.[^"]+)"', text):
-            assert api.call("GET", f"{name.rpartition('/')[0]}/{imported}").status_code == 200
+def test_the_first_view_takes_few_requests(api: Api, page: str) -> None:
+    assert len(LINKED.findall(page)) <= 5
+    assert "import " not in re.findall(r"^.*", api.call("GET", script_of(page)).text)[0]
+
+
+def script_of(page: str) -> str:
+    [script] = [name for name in LINKED.findall(page) if name.endswith("/console.js")]
+    return script
+
+
+def test_files_are_compressed_once_for_browsers_that_accept_it(api: Api, page: str) -> None:
+    script = script_of(page)
+    plain = api.call("GET", script, headers={"accept-encoding": "identity"})
+    packed = api.call("GET", script, headers={"accept-encoding": "br;q=1.0, gzip"})
+
+    assert "content-encoding" not in plain.headers
+    assert packed.headers["content-encoding"] == "gzip"
+    assert packed.headers["vary"] == "accept-encoding"
+    assert int(packed.headers["content-length"]) < len(plain.content) / 3
+    assert packed.text == plain.text
+    for tag in (plain.headers["etag"], packed.headers["etag"]):
+        assert api.call("GET", script, headers={"if-none-match": tag}).status_code == 304
 
 
 def test_no_page_contains_what_the_policy_would_have_to_allow(page: str) -> None:

@@ -150,7 +150,11 @@ def test_a_flow_is_created_once_with_the_same_key(api: Api, queue: str) -> None:
 
     other = create(api, queue, {"name": "c"}, dedup_key=queue)
     assert (other["flow"]["id"], other["members"]) == (first["flow"]["id"], [])
-    for bad in ({"dedup_key": ""}, {"dedup_key": "k", "dedup_window_ms": -1}):
+    for bad in (
+        {"dedup_key": ""},
+        {"dedup_key": "k", "dedup_window_ms": -1},
+        {"dedup_window_ms": -1},
+    ):
         refused = api.call("POST", "/v1/flows", {"name": "f", "members": [], **bad})
         assert_refused(refused, 400, "invalid_request")
 

@@ -38,6 +38,7 @@ class MessageFilter(TypedDict, total=False):
     entity_id: str | None
     sent_from: datetime | None  # inclusive
     sent_before: datetime | None  # exclusive
+    preview: int | None  # this many characters of each body, in place of the body
 
 
 class MessageClient(ResourceClient):

@@ -51,8 +51,12 @@ def check_key(key: FlowKey, limits: Limits) -> FlowKey:
         raise InvalidRequest(
             f"dedup_key has 1 to {limits.max_label_chars} characters, none of them NUL"
         )
-    check_range("dedup_window_ms", key.window_ms, 0, MAX_WINDOW_MS)
+    check_window(key.window_ms)
     return key
+
+
+def check_window(window_ms: int) -> None:
+    check_range("dedup_window_ms", window_ms, 0, MAX_WINDOW_MS)
 
 
 def check_plan(members: Sequence[PlannedMember], limits: Limits) -> list[PlannedMember]:

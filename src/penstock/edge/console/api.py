@@ -12,6 +12,7 @@ from penstock.domain.errors import InvalidRequest, NotFound, Unauthenticated
 from penstock.edge.console.files import Files, StaticFile
 from penstock.edge.instants import to_text
 from penstock.edge.server.app import cookie
+from penstock.edge.server.compression import GZIP, VARY, accepts_gzip, weak
 from penstock.edge.server.request import Request, Respond, Response, decode, json_response
 from penstock.edge.server.router import HttpRoute
 from penstock.services.access import Keyring, LoginService, OpenLogin
@@ -137,8 +138,13 @@ class ConsoleApi:
 
 
 def _file_response(request: Request, file: StaticFile, caching: tuple[bytes, bytes]) -> Response:
-    headers = (*_SECURITY_HEADERS, caching, (b"etag", file.etag))
+    is_packed = file.gzipped is not None and accepts_gzip(request.headers)
+    headers: tuple[tuple[bytes, bytes], ...]
+    headers = (*_SECURITY_HEADERS, caching, (b"etag", weak(file.etag) if is_packed else file.etag))
     known = request.headers.get(b"if-none-match", b"")
-    if file.etag in [tag.strip() for tag in known.split(b",")]:
+    if file.etag in [tag.strip().removeprefix(b"W/") for tag in known.split(b",")]:
         return Response(304, headers=headers)
-    return Response(200, file.body, content_type=file.media, headers=headers)
+    if file.gzipped is None or not is_packed:
+        return Response(200, file.body, content_type=file.media, headers=headers)
+    headers = (*headers, GZIP, VARY)
+    return Response(200, file.gzipped, content_type=file.media, headers=headers)

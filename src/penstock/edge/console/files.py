@@ -1,4 +1,4 @@
-"""The static files of the console, read once.
+"""The static files of the console, read and joined once.
 
 Their path contains a hash of all files, so that browsers can cache them forever and never mix two
 versions.
@@ -7,11 +7,14 @@ versions.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
 
 import msgspec
+
+from penstock.edge.console.bundle import bundle
+from penstock.edge.server.compression import MIN_BYTES, gzipped
 
 _MEDIA = {
     "css": b"text/css; charset=utf-8",
@@ -20,12 +23,17 @@ _MEDIA = {
     "svg": b"image/svg+xml",
 }
 _SHELL = "index.html"
+_ENTRY = "app.js"
+_SCRIPT = "console.js"
+_STYLE = "style.css"
+_SHEETS = ("base", "layout", "parts", "charts", "pages", "flows")  # in the order of the cascade
 
 
 class StaticFile(msgspec.Struct, frozen=True):
     body: bytes
     media: bytes
     etag: bytes
+    gzipped: bytes | None = None
 
 
 class Files:
@@ -34,7 +42,8 @@ class Files:
         digests = b"".join(name.encode() + file.etag for name, file in sorted(found.items()))
         self.version = hashlib.sha256(digests).hexdigest()[:16]
         shell = found.pop(_SHELL)
-        self._by_name = found
+        # The modules are served as well, for debugging.
+        self._by_name = found | {_STYLE: _joined_sheets(found), _SCRIPT: _joined_modules(found)}
         self.shell = self._fill(shell)
 
     def find(self, place: str) -> StaticFile | None:
@@ -44,11 +53,20 @@ class Files:
 
     def _fill(self, shell: StaticFile) -> StaticFile:
         root = f"/console/static/{self.version}"
-        # Without preloads a browser discovers modules one import at a time.
-        modules = sorted(name for name in self._by_name if name.endswith(".js"))
-        early = "\n".join(f'  <link rel="modulepreload" href="{root}/{m}">' for m in modules)
-        text = shell.body.decode().replace("{{early}}", early).replace("{{static}}", root)
-        return _file(_SHELL, text.encode())
+        return _file(_SHELL, shell.body.decode().replace("{{static}}", root).encode())
+
+
+def _joined_modules(found: Mapping[str, StaticFile]) -> StaticFile:
+    modules = {name: file.body.decode() for name, file in found.items() if name.endswith(".js")}
+    return _file(_SCRIPT, bundle(modules, _ENTRY).encode())
+
+
+def _joined_sheets(found: Mapping[str, StaticFile]) -> StaticFile:
+    sheets = [found[f"{name}.css"].body for name in _SHEETS]
+    assert len(sheets) == sum(name.endswith(".css") for name in found), (
+        "a style sheet is not listed"
+    )
+    return _file(_STYLE, b"\n".join(sheets))
 
 
 def _walk(folder: Traversable, start: str) -> Iterator[tuple[str, StaticFile]]:
@@ -62,4 +80,5 @@ def _walk(folder: Traversable, start: str) -> Iterator[tuple[str, StaticFile]]:
 
 def _file(name: str, body: bytes) -> StaticFile:
     digest = hashlib.sha256(body).hexdigest()[:32]
-    return StaticFile(body, _MEDIA[name.rpartition(".")[2]], f'"{digest}"'.encode())
+    packed = gzipped(body, is_kept=True) if len(body) >= MIN_BYTES else None
+    return StaticFile(body, _MEDIA[name.rpartition(".")[2]], f'"{digest}"'.encode(), packed)

@@ -25,6 +25,7 @@ from penstock.domain.errors import (
     TooManyConnections,
 )
 from penstock.edge.server import bounds
+from penstock.edge.server.compression import MIN_BYTES, compressed
 from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.reader import RequestReader
 from penstock.edge.server.request import Request, Response, encode, split_target
@@ -285,6 +286,8 @@ class HttpConnection(RequestReader, asyncio.Protocol):
             return
         # Requests that were served ahead are answered, too, before a drained connection closes.
         keep_alive = self._keep_alive and (bool(self._following) or not self._traffic.is_draining)
+        if len(response.body) >= MIN_BYTES:
+            response = compressed(request, response)
         self._write(response, keep_alive=keep_alive, without_body=request.method == "HEAD")
         if keep_alive and not self._is_clogged:
             self._start_idle_timer()

@@ -15,12 +15,22 @@ from penstock.domain.errors import StoreUnavailable
 from penstock.store.database import Collision, Row
 from penstock.store.postgres.libpq import Link, ServerError, StatementReply
 from penstock.store.postgres.sessions import ServerSession, as_json
-from penstock.store.postgres.statements import Params, encode, error_for, parts, statement
+from penstock.store.postgres.statements import (
+    MIN_BY_COLUMNS,
+    ColumnInsert,
+    Params,
+    encode,
+    error_for,
+    many_rows,
+    parts,
+    statement,
+)
 from penstock.store.postgres.url import PostgresUrl, connect, server_settings
 from penstock.store.queries import Queries
 
 _PATIENCE_MS = 600_000  # for migrations and other long steps
 _PATIENT_IDLE_MS = 60_000  # … between two of their statements
+_MAX_COLUMN_INSERTS = 100
 _NOT_PREPARED = ("26000", "42P05")  # a proxy gave us another server connection
 
 
@@ -35,6 +45,7 @@ class PostgresDatabase:
         self._url = url
         self._is_read_only = read_only
         self._is_open = False
+        self._column_inserts: dict[str, ColumnInsert] = {}
         self._session: ServerSession | None = None  # None: unknown behind a proxy
         # Longer than the server's own timeout, so that the server reports it first.
         patience_ms = url.timeout_ms + 500
@@ -64,11 +75,26 @@ class PostgresDatabase:
 
     def insert(self, name: str, rows: Sequence[Row], **fill: object) -> list[Row]:
         text = self._queries.text(name, **fill)
-        values = [encode(row) for row in rows]
-        replies = [self._link.send(*part) for part in parts(text, values)]
+        statements = self._by_columns(text, rows) if len(rows) >= MIN_BY_COLUMNS else None
+        if statements is None:
+            statements = parts(text, [encode(row) for row in rows])
+        replies = [self._link.send(*statement) for statement in statements]
         if "RETURNING" not in text:
             return []
         return [row for reply in replies for row in PendingRows(self, reply).rows()]
+
+    def _by_columns(self, text: str, rows: Sequence[Row]) -> Iterable[tuple[bytes, Params]] | None:
+        insert = self._column_inserts.get(text)
+        if insert is None:
+            if len(self._column_inserts) >= _MAX_COLUMN_INSERTS:  # many name days that are gone
+                self._column_inserts.clear()
+            try:
+                types = self._link.parameter_types(many_rows(text, 1))
+            except ServerError as error:
+                self.fail(error)
+            select = self._queries.text("inserts.by_columns")
+            insert = self._column_inserts[text] = ColumnInsert(text, types, select=select)
+        return insert.parts(rows)
 
     def update(self, name: str, rows: Sequence[dict[str, Any]]) -> None:
         # Measured: as fast as one UPDATE … FROM (VALUES …), which needs all types written out.
@@ -86,6 +112,14 @@ class PostgresDatabase:
         if trouble is not None:
             self.fail(trouble)
 
+    def run_alone(self, name: str, params: Sequence[dict[str, Any]]) -> None:
+        """Run a statement for each of the parameters, in one transaction of nothing else."""
+        for values in params:
+            self._send(name, values, {})
+        trouble = self._link.sync()
+        if trouble is not None:
+            self.fail(trouble)
+
     def acquire_write_lock(self, *, wait: bool) -> bool:
         """Nothing to acquire: transactions write concurrently."""
         return True
@@ -94,23 +128,29 @@ class PostgresDatabase:
         pass
 
     def begin(self, *, durable: bool) -> None:
-        """Sets everything per transaction: a proxy may use another connection for the next one."""
+        """Behind a proxy, sets everything per transaction: the next one may use another server
+        connection.
+        """
         self._link.make_room()
         self._is_open = True
-        timeouts = {
+        self._send("session.begin_read_only" if self._is_read_only else "session.begin", None, {})
+        is_synced = durable and not self._is_read_only
+        if self._session is None:
+            self._set(is_synced=is_synced, is_local=True)
+        elif not is_synced and not self._is_read_only:
+            self._send("session.set_unsynced", None, {})
+
+    def _set(self, *, is_synced: bool, is_local: bool) -> None:
+        # A read blocks no other transaction, so it may compute for a while between queries.
+        idle_ms = self._url.timeout_ms if self._is_read_only else self._url.idle_timeout_ms
+        settings = {
+            "synchronous_commit": "on" if is_synced else "off",
             "timeout_ms": str(self._url.timeout_ms),
             "lock_ms": str(self._url.lock_timeout_ms),
-            "idle_ms": str(self._url.idle_timeout_ms),
+            "idle_ms": str(idle_ms),
+            "is_local": int(is_local),
         }
-        if self._is_read_only:
-            # A read blocks no other transaction, so it may compute for a while between queries.
-            timeouts["idle_ms"] = timeouts["timeout_ms"]
-            self._send("session.begin_read_only", None, {})
-            self._send("session.set", timeouts | {"synchronous_commit": "off"}, {})
-            return
-        self._send("session.begin", None, {})
-        waits = {"synchronous_commit": "on" if durable else "off"}
-        self._send("session.set", timeouts | waits, {})
+        self._send("session.set", settings, {})
 
     def back_off(self, times: int) -> None:
         """Pause, so that the waiting transaction has time to wake up and get the lock.
@@ -197,6 +237,10 @@ class PostgresDatabase:
         [(real_pid, started_at)] = PendingRows(self, own).rows()
         if real_pid == pid:  # a proxy reports a number of its own
             self._session = ServerSession(real_pid, started_at)
+            self._set(is_synced=not self._is_read_only, is_local=False)
+            trouble = self._link.sync()
+            if trouble is not None:
+                self.fail(trouble)
 
     def _send(
         self, name: str, params: dict[str, Any] | None, fill: dict[str, object]

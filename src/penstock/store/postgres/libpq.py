@@ -119,6 +119,20 @@ class Link:
         self._loads.set_pgresult(result)
         return self._loads.load_rows(0, result.ntuples, tuple)
 
+    def parameter_types(self, text: bytes) -> list[int]:
+        """The types (OIDs) of a statement's parameters; raises ServerError."""
+        reply = StatementReply(self)
+        try:
+            self._pg.send_prepare(b"", text)
+            self._awaited.append(StatementReply(self))
+            self._pg.send_describe_prepared(b"")
+        except psycopg.OperationalError as error:
+            raise self._lost(error) from error
+        self._awaited.append(reply)
+        self._is_synced = False
+        result = self.wait_for(reply)
+        return [result.param_type(i) for i in range(result.nparams)]
+
     def sync(self) -> ServerError | None:
         """Wait for all results, and make the connection usable again after an error."""
         self._send_sync()

@@ -469,9 +469,10 @@ CREATE TABLE subscription (
   kinds longtext NOT NULL,
   dispatch varchar(16) NOT NULL,
   created_at bigint(20) NOT NULL,
+  settings longtext NOT NULL DEFAULT '{}',
   PRIMARY KEY (subscription_no),
   UNIQUE KEY subscription_by_name (topic_no,name),
-  UNIQUE KEY subscription_by_queue (queue_no),
+  KEY subscription_by_queue (queue_no),
   CONSTRAINT CONSTRAINT_1 CHECK (dispatch in ('shared','sticky'))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin;
 
@@ -479,6 +480,9 @@ CREATE TABLE topic (
   topic_no bigint(20) NOT NULL AUTO_INCREMENT,
   name varchar(512) NOT NULL,
   created_at bigint(20) NOT NULL,
+  settings longtext NOT NULL DEFAULT '{}',
+  revision bigint(20) NOT NULL DEFAULT 0,
+  numbered bigint(20) NOT NULL DEFAULT 0,
   PRIMARY KEY (topic_no),
   UNIQUE KEY name (name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin;

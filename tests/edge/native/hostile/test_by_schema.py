@@ -15,8 +15,8 @@ from tests.edge.conftest import some_settings
 from tests.edge.live import LiveServer
 from tests.edge.native.conftest import new_key
 
-EXAMPLES = 10
-AT_LEAST = 1_500
+EXAMPLES = 4
+AT_LEAST = 5_000
 TIME_S = 300
 
 # Names of things that exist, so that requests get further than 404.  What a schema cannot
@@ -77,7 +77,7 @@ def test_whatever_the_schema_allows_or_forbids_is_answered_by_the_schema(
         timeout=TIME_S,
     )
 
-    assert run.returncode == 0, run.stdout[-8_000:] + run.stderr[-2_000:]
+    assert run.returncode == 0, run.stdout[-18_000:] + run.stderr[-2_000:]
     generated = re.search(r"(\d+) generated", run.stdout)
     assert generated is not None
     assert int(generated[1]) >= AT_LEAST

@@ -82,7 +82,7 @@ def operation_card(method: str, path: str, operation: Part, *, with_key: bool) -
         "section",
         el("h3", verb(method), " ", el("code", path)),
         el("p", inline(operation["summary"]), class_="summary"),
-        el("pre", el("code", example(method, path, operation, with_key=with_key))),
+        el("pre", el("code", example(method, path, operation, with_key=with_key)), tabindex="0"),
         _parameters(operation),
         _body(operation),
         _answers(operation),

@@ -30,7 +30,7 @@ _INSTANT = re.compile(r"(_at|_until)$|^now$")
 # Instants published without a format since 0.1.0.
 _PLAIN = frozenset({"at", "from", "since", "to"})
 _TAG = "Selects this variant."
-_SHORT_IDS = frozenset({"Key"})  # the ids of all others are UUIDs
+_SHORT_IDS = frozenset({"ErrorGroup", "Key"})  # the ids of all others are UUIDs
 # Names published since 0.1.0 that differ from those of our records.
 _PUBLISHED_AS = {
     "LastChange": "Made",

@@ -7,15 +7,20 @@ BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
 BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
 
 -- name: set
--- For this transaction only. Plans must not depend on the number of rows at planning time: a queue
--- may be empty at one moment and full at the next.
-SELECT set_config('synchronous_commit', :synchronous_commit, true),
-       set_config('statement_timeout', :timeout_ms, true),
-       set_config('lock_timeout', :lock_ms, true),
-       set_config('idle_in_transaction_session_timeout', :idle_ms, true),
-       set_config('plan_cache_mode', 'force_generic_plan', true),
-       set_config('enable_seqscan', 'off', true),
-       set_config('jit', 'off', true);
+-- For this transaction only, or for the whole connection. Plans must not depend on the number of
+-- rows at planning time: a queue may be empty at one moment and full at the next.
+SELECT set_config('synchronous_commit', :synchronous_commit, w.is_local),
+       set_config('statement_timeout', :timeout_ms, w.is_local),
+       set_config('lock_timeout', :lock_ms, w.is_local),
+       set_config('idle_in_transaction_session_timeout', :idle_ms, w.is_local),
+       set_config('plan_cache_mode', 'force_generic_plan', w.is_local),
+       set_config('enable_seqscan', 'off', w.is_local),
+       set_config('jit', 'off', w.is_local)
+  FROM (SELECT CAST(:is_local AS boolean) AS is_local) AS w;
+
+-- name: set_unsynced
+-- For this transaction only: its commit does not wait for the disk.
+SELECT set_config('synchronous_commit', 'off', true);
 
 -- name: back_off
 -- Pause briefly, without locks.

@@ -40,10 +40,9 @@ function readJson(text) {
   }
 }
 
-/** The value on one line. */
-export function glimpse(value) {
-  if (value === undefined) return h("span", { class: "none" }, "pruned");
-  const text = typeof value === "string" ? value : JSON.stringify(value);
-  const cut = text.length > SHORT ? `${text.slice(0, SHORT)}…` : text;
-  return h("code", { class: "glimpse" }, cut);
+/** The beginning of a body on one line; undefined: it was pruned. */
+export function glimpse(preview) {
+  if (preview === undefined) return h("span", { class: "none" }, "pruned");
+  const cut = preview.length > SHORT ? `${preview.slice(0, SHORT)}…` : preview;
+  return h("code", { class: "glimpse", title: preview }, cut);
 }

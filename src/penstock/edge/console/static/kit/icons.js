@@ -34,6 +34,6 @@ export function icon(name) {
 }
 
 export function brandMark() {
-  const src = new URL("../icon.svg", import.meta.url).pathname;
+  const src = new URL(document.querySelector('link[rel="icon"]').href).pathname;
   return h("img", { class: "brand-mark", src, alt: "" });
 }

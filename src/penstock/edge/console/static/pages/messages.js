@@ -13,6 +13,7 @@ import { changed } from "../shell/router.js";
 import { makeTable, pager } from "../kit/table.js";
 
 const PAGE = 50;
+const PREVIEW = 100; // characters of a body; lists do not download whole bodies
 const STATES = ["ready", "waiting", "leased", "dead"];
 const FILTERS = ["kind", "tag", "group", "entity_id", "sent_from", "sent_before"];
 const MAX_PAGES = 20; // of some thousand rows each, before the user must ask for more
@@ -112,10 +113,10 @@ async function showQueue(view, head, form, queue) {
 /** A filtered page of the API may be short without being the last: read on. */
 async function look(view, queue, where, cursor) {
   const path = `/v1/queues/${part(queue)}/messages`;
-  let page = await get(path, { ...where, cursor, limit: PAGE }, { signal: view.signal });
+  let page = await get(path, { ...where, cursor, preview: PREVIEW, limit: PAGE }, { signal: view.signal });
   const messages = [...page.messages];
   for (let looks = 1; looks < MAX_PAGES && page.next && !messages.length; looks += 1) {
-    page = await get(path, { ...where, cursor: page.next, limit: PAGE }, { signal: view.signal });
+    page = await get(path, { ...where, cursor: page.next, preview: PREVIEW, limit: PAGE }, { signal: view.signal });
     messages.push(...page.messages);
   }
   return { messages, next: page.next };
@@ -149,7 +150,7 @@ function showActs(place, view, queue, where, ids) {
 }
 
 async function showTagged(view, head, form) {
-  const asked = { tag: view.query.get("tag"), cursor: view.query.get("cursor"), limit: PAGE };
+  const asked = { tag: view.query.get("tag"), cursor: view.query.get("cursor"), preview: PREVIEW, limit: PAGE };
   const page = await get("/v1/messages", asked, { signal: view.signal });
   const table = makeTable({
     caption: "Messages with this tag",
@@ -192,7 +193,7 @@ function columns(state) {
       isMain: true,
       value: (message) => [messageLink(message.id), message.kind && [" ", badge(message.kind)]],
     },
-    { label: "Body", value: (message) => glimpse(message.body) },
+    { label: "Body", value: (message) => glimpse(message.preview) },
     { label: "Group, tags", value: labels },
     { label: "Attempts", isNumber: true, value: (message) => count(message.attempts) },
     { label: "Sent", value: (message) => when(message.sent_at) },

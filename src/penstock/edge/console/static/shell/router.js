@@ -1,6 +1,6 @@
 // Selects the page for a path.  Every page has its own URL that can be opened and shared.
 
-import { replace } from "../kit/dom.js";
+import { h, replace } from "../kit/dom.js";
 
 export class Router {
   /**
@@ -31,7 +31,7 @@ export class Router {
     const { signal } = this.abort;
     const { page, params } = this.find(location.pathname);
     const view = this.view(params, signal);
-    replace(this.root);
+    replace(this.root, skeleton());
     if (this.onShow(page, params) === false) return;
     try {
       await page.show(view);
@@ -79,6 +79,11 @@ export class Router {
     event.preventDefault();
     this.go(url);
   }
+}
+
+/** Shown until the page has its data; only after a moment, so that quick pages do not flicker. */
+function skeleton() {
+  return h("div", { class: "skeleton-page", role: "status" }, h("span", { class: "unseen" }, "Loading…"), [0, 1, 2].map(() => h("i")));
 }
 
 export function changed(query, changes) {
