@@ -57,7 +57,8 @@ def mariadb_schema(url: str, server: MariadbServer) -> str:
         for name, kind in sorted(kinds.items()):
             cursor.execute(f"SHOW CREATE {kind} `{name}`")
             [(_, text)] = cursor.fetchall()
-            parts.append(re.sub(r" AUTO_INCREMENT=\d+", "", text).replace("`", ""))
+            text = re.sub(r" AUTO_INCREMENT=\d+", "", text).replace("`", "")
+            parts.append(re.sub(r"(?m)^(  (?:UNIQUE )?)KEY ", r"\1INDEX ", text))
     return HEAD + "".join(f"\n{part};\n" for part in parts)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from penstock.domain.errors import StoreRefused, StoreUnavailable
 from penstock.store.database import Row
-from penstock.store.mariadb.link import MariadbLink, Result, MariadbError
+from penstock.store.mariadb.link import MariadbError, MariadbLink, Result
 from penstock.store.mariadb.statements import (
     Found,
     QueryTemplate,

@@ -39,8 +39,8 @@ CREATE TABLE circuit (
   successes bigint(20) NOT NULL DEFAULT 0,
   failures bigint(20) NOT NULL DEFAULT 0,
   PRIMARY KEY (circuit_no),
-  UNIQUE KEY hash (hash),
-  KEY circuit_not_closed (state,hash),
+  UNIQUE INDEX hash (hash),
+  INDEX circuit_not_closed (state,hash),
   CONSTRAINT CONSTRAINT_1 CHECK (is_forced in (0,1)),
   CONSTRAINT CONSTRAINT_2 CHECK (state in ('closed','open','half_open'))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin;
@@ -50,7 +50,7 @@ CREATE TABLE circuit_hold (
   queue_no bigint(20) NOT NULL,
   at bigint(20) NOT NULL,
   PRIMARY KEY (circuit_no,queue_no),
-  KEY circuit_hold_by_queue (queue_no)
+  INDEX circuit_hold_by_queue (queue_no)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin;
 
 CREATE TABLE circuit_sample (
@@ -59,7 +59,7 @@ CREATE TABLE circuit_sample (
   request_id varchar(512) NOT NULL,
   at bigint(20) NOT NULL,
   PRIMARY KEY (circuit_no,is_failure,request_id),
-  KEY circuit_sample_by_time (circuit_no,is_failure,at,request_id)
+  INDEX circuit_sample_by_time (circuit_no,is_failure,at,request_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin;
 
 CREATE TABLE claim_key (
@@ -68,7 +68,7 @@ CREATE TABLE claim_key (
   given longtext NOT NULL,
   until_at bigint(20) NOT NULL,
   PRIMARY KEY (queue_no,claim_key),
-  KEY claim_key_by_end (until_at)
+  INDEX claim_key_by_end (until_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin;
 
 CREATE TABLE counter (
@@ -100,7 +100,7 @@ CREATE TABLE dedup (
   until_at bigint(20) NOT NULL,
   message_no bigint(20) DEFAULT NULL,
   PRIMARY KEY (queue_no,dedup_key),
-  KEY dedup_by_end (until_at)
+  INDEX dedup_by_end (until_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin;
 
 CREATE TABLE document (
@@ -126,9 +126,9 @@ CREATE TABLE fact (
   subject varchar(512) NOT NULL,
   data longtext NOT NULL,
   PRIMARY KEY (fact_no),
-  KEY fact_by_kind (kind,at,fact_no),
-  KEY fact_by_subject (subject,at,fact_no),
-  KEY fact_by_time (at,fact_no)
+  INDEX fact_by_kind (kind,at,fact_no),
+  INDEX fact_by_subject (subject,at,fact_no),
+  INDEX fact_by_time (at,fact_no)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin;
 
 CREATE TABLE fair_line (
@@ -144,7 +144,7 @@ CREATE TABLE fair_share (
   group_key varchar(512) NOT NULL,
   finish_no bigint(20) NOT NULL,
   PRIMARY KEY (queue_no,priority,group_key),
-  KEY fair_share_by_finish (queue_no,priority,finish_no)
+  INDEX fair_share_by_finish (queue_no,priority,finish_no)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin;
 
 CREATE TABLE flow (
@@ -164,12 +164,12 @@ CREATE TABLE flow (
   outcome varchar(16) DEFAULT NULL,
   created_by varchar(512) DEFAULT NULL,
   PRIMARY KEY (flow_no),
-  UNIQUE KEY id (id),
-  KEY flow_by_creator (created_by),
-  KEY flow_by_end (ended_at),
-  KEY flow_by_name (name,created_at,flow_no),
-  KEY flow_by_outcome (outcome,created_at,flow_no),
-  KEY flow_by_time (created_at,flow_no),
+  UNIQUE INDEX id (id),
+  INDEX flow_by_creator (created_by),
+  INDEX flow_by_end (ended_at),
+  INDEX flow_by_name (name,created_at,flow_no),
+  INDEX flow_by_outcome (outcome,created_at,flow_no),
+  INDEX flow_by_time (created_at,flow_no),
   CONSTRAINT CONSTRAINT_1 CHECK (total = remaining + done + failed + skipped),
   CONSTRAINT CONSTRAINT_2 CHECK (outcome is null = (ended_at is null)),
   CONSTRAINT CONSTRAINT_3 CHECK (done >= 0),
@@ -187,7 +187,7 @@ CREATE TABLE flow_edge (
   runs_on varchar(16) NOT NULL,
   outcome varchar(16) DEFAULT NULL,
   PRIMARY KEY (parent_no,child_no),
-  KEY flow_edge_by_child (child_no),
+  INDEX flow_edge_by_child (child_no),
   CONSTRAINT CONSTRAINT_1 CHECK (outcome in ('done','failed','skipped')),
   CONSTRAINT CONSTRAINT_2 CHECK (runs_on in ('done','ended','failed'))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin;
@@ -198,7 +198,7 @@ CREATE TABLE flow_key (
   flow_no bigint(20) NOT NULL,
   taken_until bigint(20) NOT NULL,
   PRIMARY KEY (name,dedup_key),
-  KEY flow_key_by_flow (flow_no)
+  INDEX flow_key_by_flow (flow_no)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin;
 
 CREATE TABLE flow_member (
@@ -219,11 +219,11 @@ CREATE TABLE flow_member (
   result longtext DEFAULT NULL,
   draft longtext DEFAULT NULL,
   PRIMARY KEY (message_no),
-  UNIQUE KEY id (id),
-  UNIQUE KEY flow_no (flow_no,name),
-  KEY flow_callback (flow_no),
-  KEY flow_member_by_flow (flow_no,message_no),
-  KEY flow_member_by_state (flow_no,state,message_no),
+  UNIQUE INDEX id (id),
+  UNIQUE INDEX flow_no (flow_no,name),
+  INDEX flow_callback (flow_no),
+  INDEX flow_member_by_flow (flow_no,message_no),
+  INDEX flow_member_by_state (flow_no,state,message_no),
   CONSTRAINT CONSTRAINT_1 CHECK (failures >= 0),
   CONSTRAINT CONSTRAINT_2 CHECK (handles >= 0),
   CONSTRAINT CONSTRAINT_3 CHECK (is_wanted in (0,1)),
@@ -243,7 +243,7 @@ CREATE TABLE login (
   key_id varchar(512) NOT NULL,
   until_at bigint(20) NOT NULL,
   PRIMARY KEY (token_hash),
-  KEY login_by_end (until_at)
+  INDEX login_by_end (until_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin;
 
 CREATE TABLE message (
@@ -287,16 +287,16 @@ CREATE TABLE message (
   flow_no bigint(20) DEFAULT NULL,
   live_group varchar(512) GENERATED ALWAYS AS (case when state in ('waiting','ready','leased') then group_key end) STORED,
   PRIMARY KEY (message_no),
-  UNIQUE KEY message_by_id (id),
-  KEY message_by_tag1 (tag1,message_no),
-  KEY message_by_tag2 (tag2,message_no),
-  KEY message_gated (queue_no,gate,group_key,state,priority,turn,order_no),
-  KEY message_in_group (queue_no,live_group,order_no),
-  KEY message_in_state (queue_no,state,message_no),
-  KEY message_of_kind (queue_no,state,kind,is_blocked,priority,turn,order_no),
-  KEY message_to_claim (queue_no,state,is_blocked,priority,turn,order_no),
-  KEY message_to_expire (queue_no,state,expires_at),
-  KEY message_to_fall_due (queue_no,state,due_at,order_no),
+  UNIQUE INDEX message_by_id (id),
+  INDEX message_by_tag1 (tag1,message_no),
+  INDEX message_by_tag2 (tag2,message_no),
+  INDEX message_gated (queue_no,gate,group_key,state,priority,turn,order_no),
+  INDEX message_in_group (queue_no,live_group,order_no),
+  INDEX message_in_state (queue_no,state,message_no),
+  INDEX message_of_kind (queue_no,state,kind,is_blocked,priority,turn,order_no),
+  INDEX message_to_claim (queue_no,state,is_blocked,priority,turn,order_no),
+  INDEX message_to_expire (queue_no,state,expires_at),
+  INDEX message_to_fall_due (queue_no,state,due_at,order_no),
   CONSTRAINT CONSTRAINT_1 CHECK (attempts >= 0),
   CONSTRAINT CONSTRAINT_2 CHECK (dedup_until in ('claimed','ended')),
   CONSTRAINT CONSTRAINT_3 CHECK (gate in (0,1,2)),
@@ -345,8 +345,8 @@ CREATE TABLE minute_counter (
   work_p95_ms bigint(20) DEFAULT NULL,
   is_for_lake smallint(6) NOT NULL DEFAULT 0,
   PRIMARY KEY (sample_no),
-  UNIQUE KEY queue_no (queue_no,minute_at),
-  KEY minute_counter_by_time (minute_at),
+  UNIQUE INDEX queue_no (queue_no,minute_at),
+  INDEX minute_counter_by_time (minute_at),
   CONSTRAINT CONSTRAINT_1 CHECK (is_for_lake in (0,1))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin;
 
@@ -366,8 +366,8 @@ CREATE TABLE move_task (
   reason longtext DEFAULT NULL,
   active_source_no bigint(20) GENERATED ALWAYS AS (case when state in ('running','cancelling') then source_no end) STORED,
   PRIMARY KEY (task_id),
-  UNIQUE KEY move_task_active (active_source_no),
-  KEY move_task_by_source (source_no,before_no),
+  UNIQUE INDEX move_task_active (active_source_no),
+  INDEX move_task_by_source (source_no,before_no),
   CONSTRAINT CONSTRAINT_1 CHECK (state in ('running','cancelling','completed','cancelled','failed'))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin;
 
@@ -385,7 +385,7 @@ CREATE TABLE pace (
   paced_at bigint(20) NOT NULL,
   full_at bigint(20) NOT NULL,
   PRIMARY KEY (queue_no,group_key),
-  KEY pace_by_end (full_at)
+  INDEX pace_by_end (full_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin;
 
 CREATE TABLE queue (
@@ -400,9 +400,9 @@ CREATE TABLE queue (
   held_by varchar(512) DEFAULT NULL,
   live_name varchar(512) GENERATED ALWAYS AS (case when removed_at is null then name end) STORED,
   PRIMARY KEY (queue_no),
-  UNIQUE KEY queue_by_live_name (live_name),
-  KEY queue_by_name (name),
-  KEY queue_held (held_by,queue_no),
+  UNIQUE INDEX queue_by_live_name (live_name),
+  INDEX queue_by_name (name),
+  INDEX queue_held (held_by,queue_no),
   CONSTRAINT CONSTRAINT_1 CHECK (is_paused in (0,1))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin;
 
@@ -420,8 +420,8 @@ CREATE TABLE schedule (
   changed_at bigint(20) NOT NULL,
   owner varchar(512) DEFAULT NULL,
   PRIMARY KEY (name),
-  KEY schedule_due (next_at,name),
-  KEY schedule_owner (owner),
+  INDEX schedule_due (next_at,name),
+  INDEX schedule_owner (owner),
   CONSTRAINT CONSTRAINT_1 CHECK (is_paused in (0,1))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin;
 
@@ -431,7 +431,7 @@ CREATE TABLE signal (
   at bigint(20) NOT NULL,
   until_at bigint(20) NOT NULL,
   PRIMARY KEY (name),
-  KEY signal_by_end (until_at)
+  INDEX signal_by_end (until_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin;
 
 CREATE TABLE signal_waiter (
@@ -442,7 +442,7 @@ CREATE TABLE signal_waiter (
   until_at bigint(20) DEFAULT NULL,
   lease_no bigint(20) DEFAULT NULL,
   PRIMARY KEY (name,message_no),
-  KEY signal_waiter_by_message (message_no)
+  INDEX signal_waiter_by_message (message_no)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin;
 
 CREATE TABLE step (
@@ -456,7 +456,7 @@ CREATE TABLE step (
   lease_no bigint(20) DEFAULT NULL,
   took_ms bigint(20) DEFAULT NULL,
   PRIMARY KEY (message_no,name),
-  KEY step_by_day (day),
+  INDEX step_by_day (day),
   CONSTRAINT CONSTRAINT_1 CHECK (kind in ('step','sleep','wait')),
   CONSTRAINT CONSTRAINT_2 CHECK (step_no > 0)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin;
@@ -471,8 +471,8 @@ CREATE TABLE subscription (
   created_at bigint(20) NOT NULL,
   settings longtext NOT NULL DEFAULT '{}',
   PRIMARY KEY (subscription_no),
-  UNIQUE KEY subscription_by_name (topic_no,name),
-  KEY subscription_by_queue (queue_no),
+  UNIQUE INDEX subscription_by_name (topic_no,name),
+  INDEX subscription_by_queue (queue_no),
   CONSTRAINT CONSTRAINT_1 CHECK (dispatch in ('shared','sticky'))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin;
 
@@ -484,7 +484,7 @@ CREATE TABLE topic (
   revision bigint(20) NOT NULL DEFAULT 0,
   numbered bigint(20) NOT NULL DEFAULT 0,
   PRIMARY KEY (topic_no),
-  UNIQUE KEY name (name)
+  UNIQUE INDEX name (name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin;
 
 CREATE TABLE topic_counter (
@@ -499,7 +499,7 @@ CREATE TABLE unhold_line (
   place bigint(20) NOT NULL AUTO_INCREMENT,
   queue_no bigint(20) NOT NULL,
   PRIMARY KEY (place),
-  KEY unhold_line_by_queue (queue_no)
+  INDEX unhold_line_by_queue (queue_no)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin;
 
 CREATE TABLE wakeup (
@@ -525,8 +525,8 @@ CREATE TABLE worker (
   alive_until bigint(20) NOT NULL,
   ended_at bigint(20) DEFAULT NULL,
   PRIMARY KEY (worker_id),
-  KEY worker_gone (ended_at),
-  KEY worker_present (worker_id),
+  INDEX worker_gone (ended_at),
+  INDEX worker_present (worker_id),
   CONSTRAINT CONSTRAINT_1 CHECK (slots > 0),
   CONSTRAINT CONSTRAINT_2 CHECK (state in ('active','draining','left','lost'))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin;
