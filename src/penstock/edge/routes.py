@@ -18,6 +18,7 @@ from penstock.edge.native.operations.sends import SendApi
 from penstock.edge.server.request import Handler
 from penstock.edge.server.router import HttpRoute
 from penstock.edge.sqs.api import SqsApi
+from penstock.operations.change_log import logged
 from penstock.runtime.waiting_claims import ClaimWaiter
 from penstock.services.queues import ProtocolQueue
 from penstock.wiring.broker import Broker
@@ -30,7 +31,7 @@ def routes(broker: Broker, claims: ClaimWaiter) -> list[HttpRoute]:
     scheme = "https" if broker.settings.server.tls_cert else "http"
     found = [
         *_hot_routes(broker, claims),
-        *routes_of(handlers_of(broker, claims)),
+        *routes_of(logged(handlers_of(broker, claims), broker.store, broker.clock)),
         *_task_routes(broker, claims),
         *_push_routes(broker),
         *MetricsApi(
