@@ -15,7 +15,7 @@ from tests.architecture.source import PACKAGE, ROOT, files, public_classes, tree
 # Parts of names that say neither what is done nor what comes back, or that were renamed.
 NAMES = ("told", "in_turn", "estate", "heir", "last_words", "goodbye", "errand")
 # Records of the wire: ours, SQS's and Izenda's, each named by its protocol.
-WIRE = ("api/", "edge/sqs/wire/", "edge/izenda/wire")
+WIRE = ("api/", "edge/sqs/wire/", "edge/izenda/wire", "edge/sns/wire")
 # File names that explain nothing.
 MODULES = frozenset(
     [

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from penstock.domain import topic
+from penstock.domain.bus import topic
 from penstock.domain.message import notification
 from tests.docs.snippets import ROOT, read_blocks
 

@@ -19,7 +19,7 @@ from botocore import xform_name
 from botocore.exceptions import ClientError
 
 from penstock.domain.access.api_key import Role
-from penstock.edge.sqs.rules import message_attributes
+from penstock.domain.message.attribute_types import TYPES
 from penstock.edge.sqs.wire.operations import OPERATIONS
 from penstock.settings.values import SqsSettings
 from tests.docs.snippets import ROOT, adapt, make_environment, read_blocks, run_script
@@ -184,7 +184,7 @@ def test_the_settings_are_those_of_the_code() -> None:
 def test_the_attribute_with_the_types_of_others_has_the_name_of_the_code() -> None:
     [(_, ours)] = [row for row in _rows("Mapping") if row[0] == "MessageAttributes"]
 
-    assert f"`{message_attributes.TYPES}`" in ours
+    assert f"`{TYPES}`" in ours
 
 
 def test_each_operation_needs_the_role_that_is_listed(make_server: MakeServer) -> None:

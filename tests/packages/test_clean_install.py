@@ -170,3 +170,17 @@ def test_the_extra_kubernetes_imports_its_client(run: Run) -> None:
     program = "from kubernetes import client, config; print(client.AppsV1Api.__name__)"
 
     assert run("python", "-c", program) == "AppsV1Api\n"
+
+
+def test_the_extra_django_has_its_backend(run: Run) -> None:
+    program = (
+        "from django.conf import settings\n"
+        "settings.configure(INSTALLED_APPS=['django_tasks', 'penstock.django'], TASKS={\n"
+        "    'default': {'BACKEND': 'penstock.django.backend.PenstockBackend',\n"
+        "                'OPTIONS': {'url': 'sqlite:///data/penstock.db'}}})\n"
+        "import django; django.setup()\n"
+        "from django_tasks import default_task_backend\n"
+        "print(default_task_backend.app.url)\n"
+    )
+
+    assert run("python", "-c", program) == "sqlite:///data/penstock.db\n"

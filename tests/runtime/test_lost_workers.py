@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.bus.subscription import Dispatch
+from penstock.domain.bus.topic import node_queue_name
 from penstock.domain.errors import WorkerGone, WorkerNotFound
 from penstock.domain.fact import Fact, FactFilter
 from penstock.domain.limits import DAY, DEFAULT_LIMITS, HOUR, MINUTE
@@ -14,7 +16,6 @@ from penstock.domain.message.draft import Draft
 from penstock.domain.message.history import AttemptOutcome
 from penstock.domain.message.lifecycle import QUARANTINED, State
 from penstock.domain.queue.queue import Queue
-from penstock.domain.topic import Dispatch, node_queue_name
 from penstock.domain.worker import NewWorker, Worker, WorkerState
 from penstock.outbound.dice import SystemDice
 from penstock.runtime import worker_duties
@@ -23,6 +24,7 @@ from penstock.runtime.worker_duties import WorkerReaper
 from penstock.services import workers as services
 from penstock.services.bus import Bus
 from penstock.services.directory import Directory
+from penstock.services.topics import TopicService
 from penstock.services.workers import WorkerService
 from tests.store.backends import Open
 from tests.store.counter_checks import check_counters
@@ -167,10 +169,10 @@ def test_only_the_queues_that_a_worker_has_named_are_searched(driver, mail, work
 
 def test_events_that_a_lost_worker_published_for_itself_are_moved_too(driver, workers, reaper):
     limits = DEFAULT_LIMITS
-    bus = Bus(
-        driver.store, driver.clock, SystemDice(), limits, Directory(driver.store, driver.clock)
-    )
-    bus.subscribe("orders", "mailer", dispatch=Dispatch.STICKY).result()
+    store, dice = driver.store, SystemDice()
+    bus = Bus(store, driver.clock, dice, limits)
+    topics = TopicService(store, driver.clock, dice, Directory(store, driver.clock))
+    topics.subscribe("orders", "mailer", dispatch=Dispatch.STICKY).result()
     worker = register(workers, queues=("orders.mailer",))
     bus.publish("orders", [Draft(body="1")], node=worker.id).result()
     own = driver.read(lambda s: s.queues.find(node_queue_name("orders.mailer", worker.id)))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
+import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from penstock.api.messages import Draft
@@ -23,15 +24,17 @@ from penstock.api.operation import (
     filtered,
     named,
 )
-from penstock.domain import topic as domain
 from penstock.domain.access.api_key import Role
+from penstock.domain.bus import subscription
+from penstock.domain.bus import topic as domain
+from penstock.domain.bus.filter_policy import FilterScope
+from penstock.domain.bus.subscription import Dispatch, MessageFormat
 from penstock.domain.errors import (
     QueueExists,
     QueueFull,
     TopicNotEmpty,
 )
 from penstock.domain.queue.queue import QueueSettings
-from penstock.domain.topic import Dispatch
 
 DispatchPolicy = Annotated[
     Dispatch,
@@ -43,15 +46,40 @@ Node = Annotated[
 ]
 
 
+EventFilter = Annotated[
+    dict[str, Any] | None,
+    about("Conditions on attributes or body, in the language of SNS's filter policies."),
+]
+FilterTarget = Annotated[FilterScope, about("What the filter looks at.")]
+EventFormat = Annotated[
+    MessageFormat,
+    about("event: the body, with topic and id as attributes; raw: the body; sns: SNS's envelope."),
+]
+
+
 class Subscribe(RequestRecord):
     kinds: Annotated[
         tuple[str, ...], about("Patterns (order.*) of the kinds it gets; none: every event.")
     ] = ()
     dispatch: DispatchPolicy = Dispatch.SHARED
+    filter: EventFilter = None
+    filter_scope: FilterTarget = FilterScope.ATTRIBUTES
+    format: EventFormat = MessageFormat.EVENT
     settings: Annotated[
         QueueSettings | None,
         about("The settings of its queue. Null: its present settings, or the defaults."),
     ] = None
+
+    def change(
+        self, present: subscription.SubscriptionSettings
+    ) -> subscription.SubscriptionSettings:
+        """The settings of a subscription that exists, with those of this request."""
+        return msgspec.structs.replace(
+            present,
+            filter=None if self.filter is None else msgspec.json.encode(self.filter).decode(),
+            filter_scope=self.filter_scope,
+            format=self.format,
+        )
 
 
 class Subscription(AnswerRecord, frozen=True):
@@ -62,7 +90,34 @@ class Subscription(AnswerRecord, frozen=True):
         tuple[str, ...], about("Patterns of the kinds it receives. Empty: every event.")
     ]
     dispatch: DispatchPolicy
+    filter: EventFilter
+    filter_scope: FilterTarget
+    format: EventFormat
+    is_pending: Annotated[bool, about("True until its endpoint has confirmed it.")]
     created_at: Annotated[Instant, about("When it was created.")]
+
+    @classmethod
+    def of(cls, one: subscription.Subscription, instant: ToInstant) -> Self:
+        settings = one.settings
+        return cls.copy_of(
+            one,
+            instant,
+            filter=settings.filter and msgspec.json.decode(settings.filter),
+            filter_scope=settings.filter_scope,
+            format=settings.format,
+            is_pending=settings.is_pending,
+        )
+
+    def as_request(self, settings: QueueSettings | None = None) -> Subscribe:
+        """The request that would create it; `settings`: of its queue."""
+        return Subscribe(
+            kinds=self.kinds,
+            dispatch=self.dispatch,
+            filter=self.filter,
+            filter_scope=self.filter_scope,
+            format=self.format,
+            settings=settings,
+        )
 
 
 class Topic(AnswerRecord, frozen=True):
@@ -80,11 +135,11 @@ class Topic(AnswerRecord, frozen=True):
         cls,
         topic: domain.Topic,
         instant: ToInstant,
-        subscriptions: Sequence[domain.Subscription] | UnsetType = UNSET,
+        subscriptions: Sequence[subscription.Subscription] | UnsetType = UNSET,
     ) -> Self:
         if isinstance(subscriptions, UnsetType):
             return cls.copy_of(topic, instant)
-        listed = [Subscription.copy_of(one, instant) for one in subscriptions]
+        listed = [Subscription.of(one, instant) for one in subscriptions]
         return cls.copy_of(topic, instant, subscriptions=listed)
 
 

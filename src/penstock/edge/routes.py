@@ -17,6 +17,7 @@ from penstock.edge.native.operations.overview import HealthApi, MetricsApi
 from penstock.edge.native.operations.sends import SendApi
 from penstock.edge.server.request import Handler
 from penstock.edge.server.router import HttpRoute
+from penstock.edge.sns.api import SnsApi
 from penstock.edge.sqs.api import SqsApi
 from penstock.operations.change_log import logged
 from penstock.runtime.waiting_claims import ClaimWaiter
@@ -28,7 +29,7 @@ from penstock.wiring.handlers import handlers_of
 def routes(broker: Broker, claims: ClaimWaiter) -> list[HttpRoute]:
     """All routes of the server."""
     limits = broker.settings.limits
-    scheme = "https" if broker.settings.server.tls_cert else "http"
+    scheme = _scheme(broker)
     found = [
         *_hot_routes(broker, claims),
         *routes_of(logged(handlers_of(broker, claims), broker.store, broker.clock)),
@@ -60,12 +61,16 @@ def routes(broker: Broker, claims: ClaimWaiter) -> list[HttpRoute]:
             is_tls=scheme == "https",
             has_aweq=broker.settings.aweq.enabled,
         ).routes()
-    return found + _sqs_routes(broker, claims, docs.home)
+    sns = _sns(broker)
+    if sns is not None:
+        found += sns.routes()
+    return found + _sqs_routes(broker, claims, docs.home, None if sns is None else sns.handle)
 
 
 def front_routes(broker: Broker, claims: ClaimWaiter, forward: Handler) -> list[HttpRoute]:
     """The routes that a front serves itself; `forward` serves the others in the writer."""
-    return _hot_routes(broker, claims) + _sqs_routes(broker, claims, forward)
+    sns = forward if broker.settings.sqs.sns else None
+    return _hot_routes(broker, claims) + _sqs_routes(broker, claims, forward, sns)
 
 
 def _hot_routes(broker: Broker, claims: ClaimWaiter) -> list[HttpRoute]:
@@ -78,12 +83,24 @@ def _hot_routes(broker: Broker, claims: ClaimWaiter) -> list[HttpRoute]:
     ]
 
 
-def _sqs_routes(broker: Broker, claims: ClaimWaiter, home: Handler) -> list[HttpRoute]:
-    """`home`: what a browser gets at `/`."""
+def _sns(broker: Broker) -> SnsApi | None:
+    settings = broker.settings
+    if not settings.sqs.enabled or not settings.sqs.sns:
+        return None
+    return SnsApi(broker, scheme=_scheme(broker))
+
+
+def _sqs_routes(
+    broker: Broker, claims: ClaimWaiter, home: Handler, sns: Handler | None
+) -> list[HttpRoute]:
+    """`home`: what a browser gets at `/`; `sns`: what answers requests of SNS's clients there."""
     if not broker.settings.sqs.enabled:
         return []
-    scheme = "https" if broker.settings.server.tls_cert else "http"
-    return SqsApi(broker, claims, scheme=scheme, home=home).routes()
+    return SqsApi(broker, claims, scheme=_scheme(broker), home=home, sns=sns).routes()
+
+
+def _scheme(broker: Broker) -> str:
+    return "https" if broker.settings.server.tls_cert else "http"
 
 
 def _aweq_routes(broker: Broker, claims: ClaimWaiter) -> list[HttpRoute]:

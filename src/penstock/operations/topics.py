@@ -8,25 +8,32 @@ from typing import Any
 from penstock.api import topics
 from penstock.api.topics import AllPublished, Event, Events, Published, Subscribe, Subscription
 from penstock.domain.access.api_key import Role, allow, sees
+from penstock.domain.bus.topic import check_topic, queue_name
 from penstock.domain.errors import TopicNotFound
 from penstock.domain.limits import Limits
 from penstock.domain.message.draft import Draft
-from penstock.domain.topic import check_topic, queue_name
 from penstock.operations.call import Call, Handlers, StatusAnswer, put_answer
 from penstock.operations.drafts import draft_of
 from penstock.operations.paging import check_batch
 from penstock.operations.queues import allow_dead_letters
 from penstock.ports.unit_of_work import Steps, Work
-from penstock.services import bus
 from penstock.services.bus import Bus
 from penstock.services.queues import QueueService
+from penstock.services.topics import TopicService, TopicView
 
 
 class TopicOperations:
     def __init__(
-        self, service: Bus, queues: QueueService, limits: Limits, *, auto_create: bool
+        self,
+        service: TopicService,
+        bus: Bus,
+        queues: QueueService,
+        limits: Limits,
+        *,
+        auto_create: bool,
     ) -> None:
-        self._bus = service
+        self._topics = service
+        self._bus = bus
         self._queues = queues
         self._limits = limits
         self._auto_create = auto_create
@@ -47,7 +54,7 @@ class TopicOperations:
     # --- topics ---
 
     def put(self, call: Call[None, None]) -> Work[topics.Topic | StatusAnswer[topics.Topic]]:
-        put = self._bus.put(_name(call, Role.OPERATE))
+        put = self._topics.put(_name(call, Role.OPERATE))
         return put.map(lambda done: put_answer(_topic(call, done.view), done.is_new))
 
     def page(self, call: Call[None, topics.ListTopics]) -> Work[topics.Topics]:
@@ -61,13 +68,13 @@ class TopicOperations:
             )
 
         after, prefix = call.query.cursor or "", call.query.prefix or ""
-        return self._bus.page(prefix=prefix, after=after, limit=limit).map(answer)
+        return self._topics.page(prefix=prefix, after=after, limit=limit).map(answer)
 
     def get(self, call: Call[None, None]) -> Work[topics.Topic]:
-        return self._bus.get(_name(call, Role.READ)).map(lambda view: _topic(call, view))
+        return self._topics.get(_name(call, Role.READ)).map(lambda view: _topic(call, view))
 
     def remove(self, call: Call[None, topics.RemoveTopic]) -> Work[None]:
-        return self._bus.remove(_name(call, Role.OPERATE), force=call.query.force)
+        return self._topics.remove(_name(call, Role.OPERATE), force=call.query.force)
 
     # --- subscriptions ---
 
@@ -77,26 +84,29 @@ class TopicOperations:
         topic, name = _subscription(call, Role.OPERATE)
         wanted = call.body
         allow_dead_letters(call.caller, wanted.settings and wanted.settings.dead_letter_queue)
-        subscribed = self._bus.subscribe(
-            topic, name, kinds=wanted.kinds, dispatch=wanted.dispatch, settings=wanted.settings
+        subscribed = self._topics.subscribe(
+            topic,
+            name,
+            kinds=wanted.kinds,
+            dispatch=wanted.dispatch,
+            settings=wanted.settings,
+            change=wanted.change,
         )
         return subscribed.map(
-            lambda done: put_answer(
-                Subscription.copy_of(done.subscription, call.instant), done.is_new
-            )
+            lambda done: put_answer(Subscription.of(done.subscription, call.instant), done.is_new)
         )
 
     def subscription(self, call: Call[None, None]) -> Work[Subscription]:
-        found = self._bus.subscription(*_subscription(call, Role.READ))
-        return found.map(lambda one: Subscription.copy_of(one, call.instant))
+        found = self._topics.subscription(*_subscription(call, Role.READ))
+        return found.map(lambda one: Subscription.of(one, call.instant))
 
     def unsubscribe(self, call: Call[None, topics.RemoveSubscription]) -> Steps[None]:
         with_queue = call.query.with_queue
         topic, name = _subscription(call, Role.OPERATE)
-        found = yield from self._bus.subscription(topic, name)
+        found = yield from self._topics.subscription(topic, name)
         if with_queue:
             yield from self._queues.purge(found.queue)
-        yield from self._bus.unsubscribe(topic, name, with_queue=with_queue)
+        yield from self._topics.unsubscribe(topic, name, with_queue=with_queue)
 
     # --- events ---
 
@@ -120,7 +130,7 @@ class TopicOperations:
         except TopicNotFound:
             if not self._auto_create:
                 raise
-            yield from self._bus.put(topic)
+            yield from self._topics.put(topic)
             published = yield from self._bus.publish(topic, drafts, node=node)
         return [Published.copy_of(one) for one in published]
 
@@ -138,5 +148,5 @@ def _subscription(call: Call[Any, Any], role: Role) -> tuple[str, str]:
     return topic, name
 
 
-def _topic(call: Call[Any, Any], view: bus.TopicView) -> topics.Topic:
+def _topic(call: Call[Any, Any], view: TopicView) -> topics.Topic:
     return topics.Topic.of(view.topic, call.instant, view.subscriptions)

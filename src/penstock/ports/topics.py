@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from penstock.domain.bus.subscription import Dispatch, Subscription, SubscriptionSettings
+from penstock.domain.bus.topic import NodeQueue, TakenKey, Topic, TopicSettings
 from penstock.domain.errors import PenstockError
 from penstock.domain.limits import MAX_INSTANT
 from penstock.domain.message.draft import NewMessage
 from penstock.domain.message.lifecycle import Content, Message, State
 from penstock.domain.queue.queue import Queue
-from penstock.domain.topic import Dispatch, NodeQueue, Subscription, Topic
 
 if TYPE_CHECKING:
     from penstock.ports.store import Sent
@@ -21,8 +22,13 @@ Rewrite = Callable[[Message, Content, Queue], NewMessage]
 
 
 class TopicStore(Protocol):
-    def add(self, name: str, *, now: int) -> bool:
+    def add(self, name: str, *, now: int, settings: TopicSettings = ..., revision: int = 0) -> bool:
         """Create it unless it exists; returns whether it is new."""
+        ...
+
+    def change(self, topic_no: int, settings: TopicSettings, *, revision: int) -> None: ...
+    def touch(self, topic_no: int, *, revision: int) -> None:
+        """Give it another revision, and lock it, because its subscriptions change."""
         ...
 
     def find(self, name: str) -> Topic | None: ...
@@ -40,8 +46,13 @@ class TopicStore(Protocol):
         kinds: Sequence[str],
         dispatch: Dispatch,
         now: int,
+        settings: SubscriptionSettings = ...,
+        shares_queue: bool = False,
     ) -> bool:
-        """Create or change it; returns whether it is new.  Raises QueueExists for a taken queue."""
+        """Create or change it; returns whether it is new.
+
+        Raises QueueExists for the queue of another one, unless it may share its queue.
+        """
         ...
 
     def unsubscribe(self, subscription_no: int) -> None: ...
@@ -50,13 +61,25 @@ class TopicStore(Protocol):
         ...
 
     def subscription(self, topic_no: int, name: str) -> Subscription | None: ...
+    def all_subscriptions(self, *, after: tuple[str, str], limit: int) -> list[Subscription]:
+        """Of all topics, by the names of topic and subscription."""
+        ...
+
     def number_of_subscriptions(self, topic_no: int) -> int: ...
     def to_publish(self, name: str, *, now: int) -> Topic | None:
-        """Must be the first statement of a transaction that publishes."""
+        """Must be the first statement of a transaction that publishes.  Without its counters."""
+        ...
+
+    def number(self, topic_no: int, *, count: int) -> int:
+        """Number events of an ordered topic; returns the last number.  Locks the topic."""
+        ...
+
+    def take_key(self, topic_no: int, taken: TakenKey, *, until_at: int, now: int) -> TakenKey:
+        """Take a dedup key of the topic, or return who has it.  The caller has locked the topic."""
         ...
 
     def queues_by_numbers(self, queue_nos: set[int]) -> dict[int, Queue]:
-        """Many queues at once."""
+        """Many queues at once, without those that were removed."""
         ...
 
     def publish(

@@ -1,47 +1,36 @@
-"""The bus: topics, subscriptions and publishing."""
+"""The bus: publishing events, and queues of events that one worker must handle itself."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from penstock.domain import topic as topics
+from penstock.domain.bus import topic as topics
+from penstock.domain.bus.formats import Arns, PublishedEvent
+from penstock.domain.bus.subscription import Dispatch, Subscription, wants
+from penstock.domain.bus.topic import Published, TakenKey, Topic
 from penstock.domain.errors import (
-    InvalidRequest,
     PenstockError,
     QueueExists,
     SubscriptionNotFound,
-    TopicNotEmpty,
     TopicNotFound,
 )
-from penstock.domain.limits import Limits
+from penstock.domain.limits import MINUTE, Limits
 from penstock.domain.message.draft import ID_DIGITS, Draft, NewMessage, send, uuid7
-from penstock.domain.queue.queue import Queue, QueueSettings, check_settings
-from penstock.domain.topic import Dispatch, Published, Subscription, Topic
+from penstock.domain.queue.queue import Queue
 from penstock.domain.worker import Worker, is_alive
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Sent, Session, Store
 from penstock.ports.unit_of_work import Work, read, write
-from penstock.services.directory import Directory
 from penstock.services.queues import CHUNK
 
 STICKY = Dispatch.STICKY
+DEDUP_WINDOW_MS = 5 * MINUTE  # of an ordered topic
+_MAX_CACHED = 1_000  # topics
 
-
-class TopicView(msgspec.Struct, frozen=True):
-    topic: Topic
-    subscriptions: list[Subscription]
-
-
-class PutTopic(msgspec.Struct, frozen=True):
-    view: TopicView
-    is_new: bool
-
-
-class SubscribeResult(msgspec.Struct, frozen=True):
-    subscription: Subscription
-    is_new: bool
+Targets = list[Subscription]
+NO_ARNS = Arns("", "")  # without the SNS API
 
 
 class AbandonedQueue(msgspec.Struct, frozen=True):
@@ -54,96 +43,15 @@ class AbandonedQueue(msgspec.Struct, frozen=True):
 
 class Bus:
     def __init__(
-        self, store: Store, clock: Clock, dice: Dice, limits: Limits, directory: Directory
+        self, store: Store, clock: Clock, dice: Dice, limits: Limits, arns: Arns = NO_ARNS
     ) -> None:
         self._store = store
         self._clock = clock
         self._dice = dice
         self._limits = limits
-        self._directory = directory
-
-    def put(self, name: str) -> Work[PutTopic]:
-        """Create the topic, unless it exists."""
-        topics.check_topic(name)
-        now = self._clock.now()
-
-        def do(session: Session) -> PutTopic:
-            is_new = session.topics.add(name, now=now)
-            return PutTopic(_view(session, _existing(session, name)), is_new)
-
-        return write(self._store, do)
-
-    def get(self, name: str) -> Work[TopicView]:
-        return read(self._store, lambda session: _view(session, _existing(session, name)))
-
-    def page(self, *, prefix: str = "", after: str = "", limit: int = 100) -> Work[list[Topic]]:
-        return read(self._store, lambda s: s.topics.page(prefix=prefix, after=after, limit=limit))
-
-    def remove(self, name: str, *, force: bool = False) -> Work[None]:
-        """Remove it; with force also its subscriptions, but not their queues and messages."""
-
-        def do(session: Session) -> None:
-            view = _view(session, _existing(session, name))
-            if view.subscriptions and not force:
-                raise TopicNotEmpty(f"topic {name!r} has subscriptions; remove them or use force")
-            session.topics.remove(view.topic.topic_no)
-
-        return write(self._store, do)
-
-    def subscribe(
-        self,
-        topic: str,
-        name: str,
-        *,
-        kinds: Sequence[str] = (),
-        dispatch: Dispatch = Dispatch.SHARED,
-        settings: QueueSettings | None = None,
-    ) -> Work[SubscribeResult]:
-        """Create or change the subscription; also the topic and the queue, if needed.
-
-        It receives events that are published from now on.  `settings`: of its queue; None leaves
-        the queue as it is.
-        """
-        queue_name = topics.queue_name(topic, name)
-        wanted = topics.check_kinds(tuple(kinds))
-        topics.check_dispatch(queue_name, dispatch)
-        if settings is not None:
-            check_settings(settings, name=queue_name)
-        now = self._clock.now()
-
-        def do(session: Session) -> SubscribeResult:
-            queue = self._queue(session, queue_name, settings, now=now)
-            session.topics.add(topic, now=now)
-            topic_no = _existing(session, topic).topic_no
-            _check_subscription_limit(session, topic_no, name)
-            is_new = session.topics.subscribe(
-                topic_no, name, queue_no=queue.queue_no, kinds=wanted, dispatch=dispatch, now=now
-            )
-            return SubscribeResult(_subscription(session, topic, name), is_new)
-
-        return write(self._store, do)
-
-    def subscription(self, topic: str, name: str) -> Work[Subscription]:
-        return read(self._store, lambda session: _subscription(session, topic, name))
-
-    def unsubscribe(self, topic: str, name: str, *, with_queue: bool = False) -> Work[None]:
-        """Remove the subscription; its queue stays, so that its messages can still be handled.
-
-        `with_queue` also removes the queue and its messages; if there may be many, purge it first
-        (`Queues.purge_some`).
-        """
-        now = self._clock.now()
-
-        def do(session: Session) -> None:
-            found = _subscription(session, topic, name)
-            session.topics.unsubscribe(found.subscription_no)
-            if with_queue and session.queues.find_to_remove(found.queue) is not None:
-                while session.messages.purge(found.queue_no, limit=CHUNK, now=now):
-                    pass
-                session.queues.remove(found.queue_no, now=now)
-                self._directory.forget(found.queue)
-
-        return write(self._store, do)
+        self._arns = arns
+        # By topic; valid as long as the topic has this revision.
+        self._subscriptions: dict[int, tuple[int, Targets]] = {}
 
     def publish(
         self,
@@ -152,11 +60,13 @@ class Bus:
         *,
         node: str | None = None,
         create_topic: bool = False,
+        texts: Sequence[Mapping[str, str]] | None = None,
     ) -> Work[list[Published]]:
         """Send each event to every matching subscription, one message each: all or none.
 
         `node`: the worker that publishes; sticky subscriptions leave the event to it.
         `create_topic`: create a topic that does not exist.
+        `texts`: for each event its bodies for single protocols, in place of the draft's.
         Raises InvalidRequest; TopicNotFound, TooLarge and QueueFull when it runs.
         """
         topics.check_topic(topic)
@@ -164,10 +74,6 @@ class Bus:
             topics.check_event(draft)
         now = self._clock.now()
         ids = [self._new_id(now) for _ in drafts]
-        marked = [
-            topics.as_event(draft, topic=topic, event_id=event_id)
-            for draft, event_id in zip(drafts, ids, strict=True)
-        ]
 
         def do(session: Session) -> list[Published]:
             found = session.topics.to_publish(topic, now=now)
@@ -176,29 +82,85 @@ class Bus:
                 found = session.topics.find(topic)
             if found is None:
                 raise TopicNotFound(topic)
-            wanting = session.topics.subscriptions(found.topic_no)
-            goes_to = [[s for s in wanting if topics.wants(s, draft.kind)] for draft in marked]
-            topics.check_fan_out(sum(map(len, goes_to)))
-            new = self._fan_out(session, marked, goes_to, node=node, now=now)
-            unmatched = sum(not subscriptions for subscriptions in goes_to)
-            sent = session.topics.publish(
-                found.topic_no, new, events=len(marked), unmatched=unmatched
+            events = [
+                PublishedEvent(
+                    draft, event_id=event_id, topic=found, texts=texts[i] if texts else {}
+                )
+                for i, (draft, event_id) in enumerate(zip(drafts, ids, strict=True))
+            ]
+            known: list[TakenKey | None] = [None] * len(events)
+            if found.settings.is_ordered:
+                known = self._number(session, events, now=now)
+            goes_to, queues = self._targets(session, found, events)
+            new_events = [
+                (event, targets)
+                for event, targets, first in zip(events, goes_to, known, strict=True)
+                if first is None
+            ]
+            topics.check_fan_out(sum(len(targets) for _, targets in new_events))
+            new = self._fan_out(session, new_events, queues, node=node, now=now)
+            unmatched = sum(not targets for _, targets in new_events)
+            sent = iter(
+                session.topics.publish(
+                    found.topic_no, new, events=len(new_events), unmatched=unmatched
+                )
             )
-            return _publish_results(ids, goes_to, sent)
+            return [
+                _published(event, targets, first, sent)
+                for event, targets, first in zip(events, goes_to, known, strict=True)
+            ]
 
         return write(self._store, do)
+
+    def _number(
+        self, session: Session, events: Sequence[PublishedEvent], *, now: int
+    ) -> list[TakenKey | None]:
+        """Number the events of an ordered topic; returns the first event of each duplicate."""
+        topic = events[0].topic
+        settings = topic.settings
+        for event in events:
+            topics.check_ordered(topic, event.draft)
+            event.draft = topics.with_dedup_key(event.draft)
+        last = session.topics.number(topic.topic_no, count=len(events))
+        known: list[TakenKey | None] = []
+        for number, event in enumerate(events, start=last - len(events) + 1):
+            key = topics.stored_key(settings.dedup_scope, event.draft)
+            wanted = TakenKey(key, event.id, number)
+            taken = session.topics.take_key(
+                topic.topic_no, wanted, until_at=now + DEDUP_WINDOW_MS, now=now
+            )
+            event.sequence = number
+            known.append(None if taken == wanted else taken)
+        return known
+
+    def _targets(
+        self, session: Session, topic: Topic, events: Sequence[PublishedEvent]
+    ) -> tuple[list[Targets], dict[int, Queue]]:
+        """For each event the subscriptions that it goes to, and their queues."""
+        cached = self._subscriptions.get(topic.topic_no)
+        if cached is None or cached[0] != topic.revision:
+            if len(self._subscriptions) >= _MAX_CACHED:
+                self._subscriptions.clear()
+            cached = topic.revision, session.topics.subscriptions(topic.topic_no)
+            self._subscriptions[topic.topic_no] = cached
+        matched = [
+            [s for s in cached[1] if wants(s, event.draft.kind, event.filtered(s))]
+            for event in events
+        ]
+        queues = session.topics.queues_by_numbers({s.queue_no for found in matched for s in found})
+        # A subscription ends with its queue.
+        return [[s for s in found if s.queue_no in queues] for found in matched], queues
 
     def _fan_out(
         self,
         session: Session,
-        drafts: Sequence[Draft],
-        goes_to: Sequence[Sequence[Subscription]],
+        events: Sequence[tuple[PublishedEvent, Targets]],
+        queues: dict[int, Queue],
         *,
         node: str | None,
         now: int,
     ) -> list[NewMessage]:
-        queues = session.topics.queues_by_numbers({s.queue_no for found in goes_to for s in found})
-        sticky = {s.queue_no: s for found in goes_to for s in found if s.dispatch is STICKY}
+        sticky = {s.queue_no: s for _, found in events for s in found if s.dispatch is STICKY}
         worker = _claiming(session, node, now=now) if sticky else None
         if worker is not None:
             for no, subscription in sticky.items():
@@ -206,16 +168,16 @@ class Bus:
                     queues[no] = self._worker_queue(
                         session, subscription, queues[no], worker, now=now
                     )
-        limits = self._limits
+        limits, arns = self._limits, self._arns
         return [
             send(
-                draft,
+                event.draft_for(subscription, arns=arns, now=now),
                 queues[subscription.queue_no],
                 now=now,
                 message_id=self._new_id(now),
                 limits=limits,
             )
-            for draft, found in zip(drafts, goes_to, strict=True)
+            for event, found in events
             for subscription in found
         ]
 
@@ -240,23 +202,6 @@ class Bus:
                 found.queue_no, subscription_no=subscription.subscription_no, node=worker.id
             )
         return found
-
-    def _queue(
-        self, session: Session, name: str, settings: QueueSettings | None, *, now: int
-    ) -> Queue:
-        found = session.queues.lock(name)
-        if found is None:
-            try:
-                made = session.queues.add(name, settings or QueueSettings(), now=now)
-            except QueueExists:  # another caller has just created it
-                return self._queue(session, name, settings, now=now)
-            return self._directory.cache(made)
-        if settings is None or settings == found.settings:
-            return found
-        if settings.ordering is not found.settings.ordering:
-            raise InvalidRequest("the ordering of a queue cannot be changed; create another queue")
-        changed = session.queues.change(found.queue_no, settings=settings, now=now)
-        return self._directory.cache(changed)
 
     # --- events that one worker must handle itself ---
 
@@ -307,43 +252,18 @@ def _claims_from(worker: Worker, queue: str) -> bool:
     return not worker.queues or queue in worker.queues
 
 
-def _publish_results(
-    ids: Sequence[str],
-    goes_to: Sequence[Sequence[Subscription]],
-    sent: Sequence[Sent | PenstockError],
-) -> list[Published]:
-    answers = iter(sent)
-    published = []
-    for event_id, subscriptions in zip(ids, goes_to, strict=True):
-        duplicates = 0
-        for _ in subscriptions:
-            answer = next(answers)
-            if isinstance(answer, PenstockError):
-                raise answer  # if one is refused, none is published
-            duplicates += answer.is_duplicate
-        published.append(Published(event_id, len(subscriptions) - duplicates, duplicates))
-    return published
-
-
-def _check_subscription_limit(session: Session, topic_no: int, name: str) -> None:
-    is_full = session.topics.number_of_subscriptions(topic_no) >= topics.MAX_SUBSCRIPTIONS
-    if is_full and session.topics.subscription(topic_no, name) is None:
-        raise InvalidRequest(f"a topic has at most {topics.MAX_SUBSCRIPTIONS} subscriptions")
-
-
-def _existing(session: Session, name: str) -> Topic:
-    found = session.topics.find(name)
-    if found is None:
-        raise TopicNotFound(name)
-    return found
-
-
-def _subscription(session: Session, topic: str, name: str) -> Subscription:
-    found = session.topics.subscription(_existing(session, topic).topic_no, name)
-    if found is None:
-        raise SubscriptionNotFound(f"{topic}/{name}")
-    return found
-
-
-def _view(session: Session, topic: Topic) -> TopicView:
-    return TopicView(topic, session.topics.subscriptions(topic.topic_no))
+def _published(
+    event: PublishedEvent,
+    targets: Targets,
+    first: TakenKey | None,
+    sent: Iterator[Sent | PenstockError],
+) -> Published:
+    if first is not None:
+        return Published(first.event_id, 0, len(targets), first.number)
+    duplicates = 0
+    for _ in targets:
+        answer = next(sent)
+        if isinstance(answer, PenstockError):
+            raise answer  # if one is refused, none is published
+        duplicates += answer.is_duplicate
+    return Published(event.id, len(targets) - duplicates, duplicates, event.sequence)

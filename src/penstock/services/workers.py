@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from penstock.domain import worker as workers
+from penstock.domain.bus.topic import node_queue_names
 from penstock.domain.errors import (
     InvalidRequest,
     PenstockError,
@@ -19,7 +20,6 @@ from penstock.domain.limits import MINUTE, Limits
 from penstock.domain.message.draft import ID_DIGITS, uuid7
 from penstock.domain.message.lease import Lease, LeaseAct, Verb
 from penstock.domain.message.lifecycle import Message
-from penstock.domain.topic import node_queue_names
 from penstock.domain.worker import VALID_MS, NewWorker, Worker, WorkerState, check_about
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Acted, Session, Store

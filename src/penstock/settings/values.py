@@ -129,6 +129,7 @@ class SqsSettings:
     fair_queues: bool = setting(
         True, "a standard queue that gets a MessageGroupId shares fairly between groups"
     )
+    sns: bool = setting(True, "serve the SNS protocol beside SQS, on topics")
 
 
 @dataclass(frozen=True, kw_only=True)

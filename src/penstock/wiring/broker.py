@@ -7,6 +7,7 @@ from functools import partial
 from threading import Lock
 from typing import Protocol
 
+from penstock.domain.bus.formats import Arns
 from penstock.domain.errors import InvalidRequest, StoreRefused
 from penstock.domain.optional_parts import not_installed
 from penstock.domain.store.store_time import plan_start
@@ -43,6 +44,7 @@ from penstock.services.circuits.details import CircuitDetails
 from penstock.services.circuits.job_routes import JobRoutes
 from penstock.services.directory import Directory
 from penstock.services.documents import DocumentService
+from penstock.services.envelopes import EnvelopeSigner
 from penstock.services.errors import ErrorService
 from penstock.services.flows.flows import FlowService
 from penstock.services.flows.members import FlowMemberService
@@ -57,12 +59,14 @@ from penstock.services.queues import QueueService
 from penstock.services.recurring import RecurringService
 from penstock.services.routes import DeliveryService, RouteService
 from penstock.services.scaling import ScalingService
+from penstock.services.topics import TopicService
 from penstock.services.workers import TaskLeases, WorkerService
 from penstock.settings import Settings, is_loopback
 from penstock.store.maintenance import clock_mark
 from penstock.store.maintenance.migrate import Migration
 from penstock.store.store import SqlStore, migrate_sqlite, open_sqlite
 from penstock.supervision.health import NodeHealth
+from penstock.wiring.key_pairs import LazyKeyPairs
 from penstock.wiring.lake_writers import archive_loop
 from penstock.wiring.pushing import pusher_thread
 from penstock.wiring.sql import sql_of_server
@@ -135,7 +139,16 @@ class Broker:
         self.overview = OverviewService(store, clock)
         self.graphs = Graphs(store, clock)
         self.notifications = NotificationService(store, clock, dice, settings.limits, self.messages)
-        self.bus = Bus(store, clock, dice, settings.limits, self.directory)
+        arns = Arns(settings.sqs.region, settings.sqs.account)
+        self.envelope_signer = EnvelopeSigner(store, clock, LazyKeyPairs())
+        self.topics = TopicService(
+            store,
+            clock,
+            dice,
+            self.directory,
+            prepare_envelopes=self.envelope_signer.ensure,
+        )
+        self.bus = Bus(store, clock, dice, settings.limits, arns)
         self.workers = WorkerService(
             store,
             clock,

@@ -52,7 +52,9 @@ def handlers_of(broker: Broker, waiting: WaitingCounts | None = None) -> Handler
         MoveOperations(b.moves),
         FlowOperations(b.flows, b.flow_members, b.waiting_results, settings.limits),
         NotificationOperations(b.notifications, b.messages),
-        TopicOperations(b.bus, b.queues, settings.limits, auto_create=settings.queues.auto_create),
+        TopicOperations(
+            b.topics, b.bus, b.queues, settings.limits, auto_create=settings.queues.auto_create
+        ),
         WorkerOperations(b.workers, b.task_leases, beat_ms=settings.workers.beat_ms),
         FactOperations(b.facts),
         RecurringOperations(b.recurring),

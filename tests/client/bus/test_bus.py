@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from penstock import Event, Penstock, RetrySchedule
+from penstock.domain.bus.subscription import Dispatch
 from penstock.domain.errors import InvalidRequest, QueueFull, TooLarge
 from penstock.domain.message.history import HistoryFilter
 from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.queue import QueueSettings
-from penstock.domain.topic import Dispatch
 from penstock.domain.worker import NewWorker
 from tests.client.bus.driver import counts, exists
 
@@ -51,7 +51,7 @@ def test_events_of_another_kind_are_not_delivered(app, worker, broker, topic):
     worker.round()
 
     assert seen == ["placed"]
-    topic = broker.bus.get(topic).result().topic
+    topic = broker.topics.get(topic).result().topic
     assert (topic.published, topic.unmatched) == (3, 2)
 
 
@@ -175,7 +175,7 @@ def test_a_later_subscription_gets_later_events_only(app, worker, topic):
 def test_an_event_without_subscribers_is_counted_and_is_not_an_error(app, broker, topic):
     assert app.publish(topic, 1).messages == 0
 
-    topic = broker.bus.get(topic).result().topic
+    topic = broker.topics.get(topic).result().topic
     assert (topic.published, topic.unmatched) == (1, 1)
 
 
@@ -184,7 +184,7 @@ def test_a_thousand_subscriptions_get_an_event_at_once(app, broker, topic):
 
     def all_of_them(session):
         for n in range(1_000):
-            broker.bus.subscribe(topic, f"s{n}").within(session)
+            broker.topics.subscribe(topic, f"s{n}").within(session)
 
     # One transaction, so that the test is quick.
     broker.store.write(all_of_them).result()
@@ -193,27 +193,27 @@ def test_a_thousand_subscriptions_get_an_event_at_once(app, broker, topic):
     queues = broker.queues.page(prefix=f"{topic}.", limit=1_001).result()
     assert [queue.counts.ready for queue in queues] == [1] * 1_000
     with pytest.raises(InvalidRequest, match="at most 1000"):
-        broker.bus.subscribe(topic, "one-more").result()
+        broker.topics.subscribe(topic, "one-more").result()
     with pytest.raises(InvalidRequest, match="11000 messages"):
         app.publish_many(topic, list(range(11)))
 
 
 def test_if_one_subscription_cannot_take_it_none_gets_it(app, broker, topic):
-    broker.bus.subscribe(topic, "good").result()
+    broker.topics.subscribe(topic, "good").result()
     full = QueueSettings(max_messages=1)
-    broker.bus.subscribe(topic, "full", settings=full).result()
+    broker.topics.subscribe(topic, "full", settings=full).result()
     app.publish(topic, 1)
 
     with pytest.raises(QueueFull):
         app.publish(topic, 2)
 
     assert counts(broker, f"{topic}.good").ready == 1
-    assert broker.bus.get(topic).result().topic.published == 1
+    assert broker.topics.get(topic).result().topic.published == 1
 
 
 def test_an_event_too_large_for_one_subscription_reaches_none(app, broker, topic):
-    broker.bus.subscribe(topic, "good").result()
-    broker.bus.subscribe(topic, "small", settings=QueueSettings(max_body_bytes=5)).result()
+    broker.topics.subscribe(topic, "good").result()
+    broker.topics.subscribe(topic, "small", settings=QueueSettings(max_body_bytes=5)).result()
 
     with pytest.raises(TooLarge):
         app.publish(topic, "more than five bytes")
@@ -222,7 +222,7 @@ def test_an_event_too_large_for_one_subscription_reaches_none(app, broker, topic
 
 
 def test_many_events_are_published_together_or_not_at_all(app, broker, topic):
-    broker.bus.subscribe(topic, "a", settings=QueueSettings(max_messages=3)).result()
+    broker.topics.subscribe(topic, "a", settings=QueueSettings(max_messages=3)).result()
 
     with pytest.raises(QueueFull):
         app.publish_many(topic, [1, 2, 3, 4])
@@ -233,7 +233,7 @@ def test_many_events_are_published_together_or_not_at_all(app, broker, topic):
 
 def test_an_event_published_twice_under_one_key_is_one(app, broker, topic):
     for name in ("a", "b"):
-        broker.bus.subscribe(topic, name).result()
+        broker.topics.subscribe(topic, name).result()
 
     first = app.publish(topic, 1, dedup_key="order-1")
     again = app.publish(topic, 1, dedup_key="order-1")
@@ -267,7 +267,7 @@ def test_events_of_one_group_stay_in_order_in_a_queue_ordered_by_group(
 
 
 def test_unsubscribing_keeps_or_removes_the_queue_as_requested(app, broker, topic, queue):
-    bus = broker.bus
+    bus = broker.topics
     for name in ("stays", "goes"):
         bus.subscribe(topic, name).result()
     app.publish(topic, 1)
@@ -308,7 +308,7 @@ def test_an_invalid_subscription_is_refused(topic, settings, text):
 
 
 def test_a_sticky_subscription_leaves_room_for_the_id_of_a_worker(app, broker):
-    bus = broker.bus
+    bus = broker.topics
 
     with pytest.raises(InvalidRequest, match="41 characters"):
         bus.subscribe("t" * 20, "s" * 22, dispatch=Dispatch.STICKY)
@@ -324,9 +324,33 @@ def test_the_attributes_of_the_bus_are_its_own(app, topic):
 
 
 async def test_an_event_is_published_on_an_event_loop_too(app, broker, topic):
-    broker.bus.subscribe(topic, "a").result()
+    broker.topics.subscribe(topic, "a").result()
 
     published = await app.publish_async(topic, 1)
 
     assert published.messages == 1
     assert counts(broker, f"{topic}.a").ready == 1
+
+
+def test_a_filter_decides_which_events_a_handler_gets(app, broker, topic):
+    @app.subscribe(topic, name="eu", filter={"region": [{"prefix": "eu-"}]})
+    def handle(event: int) -> None:
+        pass
+
+    @app.subscribe(topic, name="paid", filter={"state": ["paid"]}, filter_scope="body")
+    def handle_paid(event: dict) -> None:
+        pass
+
+    assert app.publish(topic, 1, attributes={"region": "eu-west"}).messages == 1
+    assert app.publish(topic, {"state": "paid"}, attributes={"region": "us"}).messages == 1
+    assert app.publish(topic, {"state": "open"}).messages == 0
+    assert counts(broker, f"{topic}.eu").ready == counts(broker, f"{topic}.paid").ready == 1
+
+
+@pytest.mark.no_store("declaring")
+def test_functions_of_one_subscription_have_one_filter():
+    app = Penstock("sqlite:///nowhere.db")
+    app.subscribe("orders", name="a", kinds="b", filter={"x": ["y"]})(lambda event: None)
+
+    with pytest.raises(InvalidRequest, match="another filter"):
+        app.subscribe("orders", name="a", kinds="c")(lambda event: None)

@@ -50,7 +50,7 @@ def own(url: str, app: Penstock) -> Iterator[Own]:
 
 
 def test_an_event_exists_exactly_if_the_publisher_commits(app, own, broker, topic):
-    broker.bus.subscribe(topic, "a").result()
+    broker.topics.subscribe(topic, "a").result()
 
     app.publish(topic, 1, tx=own.begin())
     own.end("ROLLBACK")
@@ -59,7 +59,7 @@ def test_an_event_exists_exactly_if_the_publisher_commits(app, own, broker, topi
     app.publish(topic, 2, tx=own.begin())
     own.end("COMMIT")
     assert counts(broker, f"{topic}.a").ready == 1
-    assert broker.bus.get(topic).result().topic.published == 1
+    assert broker.topics.get(topic).result().topic.published == 1
 
 
 def test_a_notification_exists_exactly_if_the_caller_commits(app, own, queue, account):

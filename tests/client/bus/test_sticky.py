@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock import Penstock
-from penstock.domain.topic import Dispatch
+from penstock.domain.bus.subscription import Dispatch
 from penstock.domain.worker import NewWorker
 from penstock.runtime.worker_duties import WorkerQueueReaper
 from penstock.wiring.broker import Broker
@@ -45,7 +45,7 @@ def other_claims(app: Penstock, other: BusDriver) -> list[str]:
 
 
 def test_a_process_that_is_not_a_worker_publishes_for_all(app, worker, broker, topic):
-    broker.bus.subscribe(topic, "a", dispatch=Dispatch.STICKY).result()
+    broker.topics.subscribe(topic, "a", dispatch=Dispatch.STICKY).result()
 
     app.publish(topic, 1)
     app.publish(topic, 2, node="unknown")
@@ -59,7 +59,7 @@ def test_a_process_that_is_not_a_worker_publishes_for_all(app, worker, broker, t
 def test_when_the_worker_is_gone_its_events_go_to_the_others(
     app, clock, node_queues, end, broker, topic
 ):
-    broker.bus.subscribe(topic, "a", dispatch=Dispatch.STICKY).result()
+    broker.topics.subscribe(topic, "a", dispatch=Dispatch.STICKY).result()
     node = broker.workers.register(NewWorker()).result().id
     own = f"{topic}.a--{node}"
     for n in range(3):
@@ -87,7 +87,7 @@ def test_when_the_worker_is_gone_its_events_go_to_the_others(
 def test_leased_and_delayed_events_of_a_lost_worker_are_moved_when_they_become_ready(
     app, clock, node_queues, broker, topic
 ):
-    broker.bus.subscribe(topic, "a", dispatch=Dispatch.STICKY).result()
+    broker.topics.subscribe(topic, "a", dispatch=Dispatch.STICKY).result()
     node = broker.workers.register(NewWorker()).result().id
     app.publish(topic, 1, node=node)
     app.publish(topic, 2, node=node, delay="1h")

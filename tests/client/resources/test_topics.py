@@ -13,6 +13,7 @@ from penstock.client.channel import Channel
 from penstock.client.local.channel import LocalChannel
 from penstock.client.remote.transport import Transport
 from penstock.client.resources.topics import TopicClient
+from penstock.domain.bus.subscription import Dispatch
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import (
     InvalidRequest,
@@ -20,7 +21,6 @@ from penstock.domain.errors import (
     TopicNotEmpty,
     TopicNotFound,
 )
-from penstock.domain.topic import Dispatch
 from penstock.wiring.handlers import handlers_of
 from tests.clocks import NOON, ManualClock
 from tests.edge.conftest import some_settings

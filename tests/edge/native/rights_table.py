@@ -14,6 +14,7 @@ from typing import NamedTuple
 from penstock.domain.access.api_key import Role, Scope
 from penstock.edge.routes import routes
 from penstock.edge.server.router import HttpRoute
+from penstock.edge.sns import protocol
 from penstock.edge.sqs.api import SQS
 from penstock.edge.sqs.wire.operations import RIGHTS
 from penstock.runtime.waiting_claims import WaitingClaims
@@ -30,7 +31,7 @@ class Right(NamedTuple):
     scope: Scope | None  # None: no key is required
 
 
-Table = dict[tuple[str, str], Right]  # by method and path; for SQS by "SQS" and operation
+Table = dict[tuple[str, str], Right]  # by method and path; for SQS and SNS by this and operation
 
 
 def written() -> Table:
@@ -48,6 +49,7 @@ def of_code(broker: Broker) -> Table:
         for route in all_routes(broker)
         if route.name != SQS
     }
+    found |= {("SNS", name): Right(*right) for name, right in protocol.RIGHTS.items()}
     return found | {("SQS", name): Right(*right) for name, right in RIGHTS.items()}
 
 

@@ -147,6 +147,7 @@ JSON = {"content-type": "application/json"}
 # Other protocols and the pages: the called path, the body, the headers.
 REQUESTS: dict[tuple[str, str], tuple[str, str | None, dict[str, str]]] = {
     ("GET", "/"): ("/", None, {}),
+    ("GET", "/SimpleNotificationService.pem"): ("/SimpleNotificationService.pem", None, {}),
     ("GET", "/docs"): ("/docs", None, {}),
     ("GET", "/console"): ("/console", None, {}),
     ("GET", "/console/{page...}"): ("/console/queues", None, {}),
@@ -195,8 +196,8 @@ def test_other_protocols_and_pages(
         for path, methods in admin.get("/v1/openapi.json")["paths"].items()
         for method in methods
     }
-    of_sqs = {place for place in table if place[0] == "SQS"}
-    assert set(REQUESTS) | NOTHING | {LOGIN} == set(table) - native - of_sqs
+    of_aws = {place for place in table if place[0] in ("SQS", "SNS")}
+    assert set(REQUESTS) | NOTHING | {LOGIN} == set(table) - native - of_aws
     ok(admin.call("PUT", "/v1/queues/mail", {}))
 
     for place, (path, body, headers) in REQUESTS.items():

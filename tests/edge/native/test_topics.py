@@ -59,6 +59,10 @@ def test_a_subscription_makes_its_topic_and_its_queue(api: Api, topic: str) -> N
         "queue": f"{topic}.mailer",
         "kinds": ["order.*"],
         "dispatch": "shared",
+        "filter": None,
+        "filter_scope": "attributes",
+        "format": "event",
+        "is_pending": False,
         "created_at": made["created_at"],
     }
     assert api.queue(f"{topic}.mailer")["settings"]["max_attempts"] == 3
@@ -188,3 +192,17 @@ def test_names_and_attributes_that_are_not_taken(api: Api, topic: str) -> None:
     assert_refused(api.call("PUT", "/v1/topics/no%20spaces"), 400, "invalid_request")
     missing = api.call("GET", path(topic, "subscriptions", "b"))
     assert_refused(missing, 404, "subscription_not_found")
+
+
+def test_a_filter_selects_events(api: Api, topic: str) -> None:
+    made = subscribe(api, topic, "eu", filter={"region": [{"prefix": "eu-"}]})
+    assert made["filter"] == {"region": [{"prefix": "eu-"}]}
+
+    matching = publish(api, topic, attributes={"region": "eu-west"})
+    other = publish(api, topic, attributes={"region": "us-east"})
+
+    assert (matching["messages"], other["messages"]) == (1, 0)
+    wrong = {"filter": {"region": "eu"}}
+    answer = api.call("PUT", path(topic, "subscriptions", "eu"), wrong)
+    assert_refused(answer, 400, "invalid_request")
+    assert "must be an object or an array" in answer.json()["error"]["message"]

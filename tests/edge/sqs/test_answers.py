@@ -11,6 +11,8 @@ from botocore import parsers
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.edge.aws.errors import internal_failure
+from penstock.edge.aws.operation import AwsOutput
 from penstock.edge.sqs import errors
 from penstock.edge.sqs.api import protocol_of
 from penstock.edge.sqs.wire import model
@@ -54,12 +56,12 @@ def test_a_json_refusal_has_its_type_and_its_old_code():
 
 
 def test_trouble_of_ours_is_the_receivers_fault():
-    response = JSON.refuse(errors.internal_failure(), ID)
+    response = JSON.refuse(internal_failure(), ID)
 
     assert dict(response.headers)[b"x-amzn-query-error"] == b"InternalFailure;Receiver"
 
 
-def xml_of(operation: str, output: model.SqsOutput | None) -> str:
+def xml_of(operation: str, output: AwsOutput | None) -> str:
     response = protocol_of(a_form_request(Action=operation)).answer(
         OPERATIONS[operation], output, ID
     )

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from penstock.edge.aws.api import PendingAnswer
 from penstock.edge.server.request import Response
 from penstock.edge.sqs import api
-from penstock.edge.sqs.call import PendingAnswer
 from penstock.edge.sqs.wire.model import ListQueuesResult
 from penstock.edge.sqs.wire.operations import JSON, OPERATIONS, SqsOperation
 from tests.edge.live import LiveServer
@@ -27,12 +27,17 @@ def test_an_operation_without_a_handler_is_found_at_start(
         api.SqsApi(server.broker, None, scheme="http", home=None)  # type: ignore[arg-type]
 
 
+@pytest.fixture
+def sqs_api(server: LiveServer) -> api.SqsApi:
+    return api.SqsApi(server.broker, None, scheme="http", home=None)  # type: ignore[arg-type]
+
+
 # --- answers that are not complete when the store has answered ---
 
 Waiting = list[weakref.ref[asyncio.Future[None]]]
 
 
-def answered(end: Callable[[Waiting], Any]) -> list[Response]:
+def answered(served: api.SqsApi, end: Callable[[Waiting], Any]) -> list[Response]:
     """The responses of an operation that has to look something up; `end` ends the lookup."""
     responses: list[Response] = []
     waiting: Waiting = []
@@ -46,7 +51,7 @@ def answered(end: Callable[[Waiting], Any]) -> list[Response]:
     async def run() -> None:
         operation = OPERATIONS["ListQueues"]
         promise = PendingAnswer(None, look_up)  # type: ignore[arg-type]
-        api._finish(JSON, operation, promise, "an id", responses.append, "an answer")
+        served._finish(JSON, operation, promise, "an id", responses.append, "an answer")
         await asyncio.sleep(0)
         end(waiting)
         for _ in range(3):
@@ -56,23 +61,23 @@ def answered(end: Callable[[Waiting], Any]) -> list[Response]:
     return responses
 
 
-def test_an_answer_that_waits_is_not_lost_to_the_garbage_collector() -> None:
+def test_an_answer_that_waits_is_not_lost_to_the_garbage_collector(sqs_api: api.SqsApi) -> None:
     def end(waiting: Waiting) -> None:
         gc.collect()
         future = waiting[0]()
         assert future is not None
         future.set_result(None)
 
-    [response] = answered(end)
+    [response] = answered(sqs_api, end)
 
     assert response.status == 200
 
 
-def test_an_answer_that_is_cancelled_is_a_refusal() -> None:
+def test_an_answer_that_is_cancelled_is_a_refusal(sqs_api: api.SqsApi) -> None:
     def end(waiting: Waiting) -> None:
         for task in asyncio.all_tasks() - {asyncio.current_task()}:
             task.cancel()
 
-    [response] = answered(end)
+    [response] = answered(sqs_api, end)
 
     assert response.status == 503

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from penstock.edge.sqs.errors import SqsError
+from penstock.edge.aws.errors import AwsError
 from penstock.edge.sqs.rules import attributes
 from penstock.edge.sqs.rules.attributes import Figures, QueueAttributes
 from penstock.edge.sqs.rules.policies import RedriveAllowPolicy, RedrivePolicy
@@ -38,8 +38,8 @@ FIFO = {
 }
 
 
-def refusal(act, *args) -> SqsError:
-    with pytest.raises(SqsError) as caught:
+def refusal(act, *args) -> AwsError:
+    with pytest.raises(AwsError) as caught:
         act(*args)
     return caught.value
 
@@ -351,6 +351,6 @@ def test_an_unknown_name_cannot_be_asked_for():
 
 @pytest.mark.parametrize("wrong", ["x" * 2049, "nul\0"])
 def test_the_id_of_a_key_has_its_length_and_no_nul(wrong):
-    with pytest.raises(SqsError, match="Invalid value for the parameter KmsMasterKeyId"):
+    with pytest.raises(AwsError, match="Invalid value for the parameter KmsMasterKeyId"):
         attributes.read_new({"KmsMasterKeyId": wrong})
     assert attributes.read_new({"KmsMasterKeyId": "x" * 2048}).kms_master_key_id == "x" * 2048

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.edge.sqs.errors import SqsError
+from penstock.edge.aws.errors import AwsError
 from penstock.edge.sqs.rules import body
 
 
@@ -43,7 +43,7 @@ def test_escapes_that_json_needs_are_stored_as_they_came():
 
 @pytest.mark.parametrize("sent", [b"", b"null", b'""'])
 def test_an_empty_body_is_a_missing_parameter(sent):
-    with pytest.raises(SqsError, match="must contain the parameter MessageBody") as caught:
+    with pytest.raises(AwsError, match="must contain the parameter MessageBody") as caught:
         body.read(msgspec.Raw(sent))
 
     assert caught.value.code == "MissingParameter"
@@ -51,7 +51,7 @@ def test_an_empty_body_is_a_missing_parameter(sent):
 
 @pytest.mark.parametrize("sent", [b"7", b"{}", b"[1]", b"true"])
 def test_a_body_that_is_not_a_string_is_rejected(sent):
-    with pytest.raises(SqsError) as caught:
+    with pytest.raises(AwsError) as caught:
         body.read(msgspec.Raw(sent))
 
     assert caught.value.code == "SerializationException"
@@ -63,14 +63,14 @@ def test_a_body_that_is_not_a_string_is_rejected(sent):
 def test_characters_that_xml_does_not_have_are_refused(character, ascii_only, around):
     sent = raw(around.format(character), ascii_only=ascii_only)
 
-    with pytest.raises(SqsError, match=f"#x{ord(character):X}'") as caught:
+    with pytest.raises(AwsError, match=f"#x{ord(character):X}'") as caught:
         body.read(sent)
 
     assert caught.value.code == "InvalidMessageContents"
 
 
 def test_bytes_that_are_not_utf8_are_refused():
-    with pytest.raises(SqsError) as caught:
+    with pytest.raises(AwsError) as caught:
         body.read(msgspec.Raw(b'"\xff"'))
 
     assert caught.value.code == "InvalidMessageContents"

@@ -11,8 +11,9 @@ import botocore
 import pytest
 
 from penstock.domain import errors as core
+from penstock.edge.aws import errors as aws
+from penstock.edge.aws.errors import AwsError
 from penstock.edge.sqs import errors
-from penstock.edge.sqs.errors import SqsError
 from penstock.store.database import WriteLockTimeout
 
 ONE_OF_EACH = [
@@ -63,15 +64,15 @@ def test_a_modelled_refusal_is_one_that_sdks_have_a_class_for(service_model, err
         ),
         (errors.over_limit("x"), "OverLimit", 403),
         (errors.resource_not_found("x"), "ResourceNotFoundException", 404),
-        (errors.invalid_parameter("x"), "InvalidParameterValue", 400),
+        (aws.invalid_parameter("x"), "InvalidParameterValue", 400),
         (errors.missing_parameter("x"), "MissingParameter", 400),
-        (errors.invalid_action("x"), "InvalidAction", 400),
-        (errors.access_denied("x"), "AccessDenied", 403),
-        (errors.invalid_client_token_id(), "InvalidClientTokenId", 403),
-        (errors.internal_failure(), "InternalFailure", 500),
-        (errors.service_unavailable(), "ServiceUnavailable", 503),
+        (aws.invalid_action("x"), "InvalidAction", 400),
+        (aws.access_denied("x"), "AccessDenied", 403),
+        (aws.invalid_client_token_id(), "InvalidClientTokenId", 403),
+        (aws.internal_failure(), "InternalFailure", 500),
+        (aws.service_unavailable(), "ServiceUnavailable", 503),
     ],
-    ids=lambda value: value.code if isinstance(value, SqsError) else None,
+    ids=lambda value: value.code if isinstance(value, AwsError) else None,
 )
 def test_a_refusal_has_the_code_and_the_status_that_programs_compare_with(error, code, status):
     assert (error.code, error.status) == (code, status)
@@ -126,5 +127,5 @@ def test_a_refusal_of_sqs_stays_what_it_is():
 
 def test_a_needed_member_is_given_back_or_named():
     assert errors.require("", "Label") == ""
-    with pytest.raises(SqsError, match="must contain the parameter Label"):
+    with pytest.raises(AwsError, match="must contain the parameter Label"):
         errors.require(None, "Label")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.edge.aws.errors import AwsError
 from penstock.edge.sqs import errors
-from penstock.edge.sqs.errors import SqsError
 from penstock.edge.sqs.rules import content, message_attributes, names
 from penstock.edge.sqs.wire.model import (
     BatchResultErrorEntry,
@@ -15,8 +15,8 @@ from penstock.edge.sqs.wire.model import (
 )
 
 
-def refusal(check, *args, **named) -> SqsError:
-    with pytest.raises(SqsError) as caught:
+def refusal(check, *args, **named) -> AwsError:
+    with pytest.raises(AwsError) as caught:
         check(*args, **named)
     return caught.value
 

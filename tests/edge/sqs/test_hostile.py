@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.edge.sqs.wire.flat import QueryMember, is_struct, members
+from penstock.edge.aws.flat import QueryMember, is_struct, members
+from penstock.edge.sqs.wire.dialect import DIALECT
 from penstock.edge.sqs.wire.operations import OPERATIONS
 from tests.edge.api import Api
 from tests.edge.sqs.aws import Aws, arn_of
@@ -63,7 +64,7 @@ def value(member: QueryMember) -> st.SearchStrategy[Any]:
 
 
 def inputs(kind: type) -> st.SearchStrategy[dict[str, Any]]:
-    fields: dict[str, st.SearchStrategy[Any]] = {m.name: value(m) for m in members(kind)}
+    fields: dict[str, st.SearchStrategy[Any]] = {m.name: value(m) for m in members(kind, DIALECT)}
     usual = {"QueueUrl": st.sampled_from(URLS)} if "QueueUrl" in fields else {}
     others = {name: field for name, field in fields.items() if name not in usual}
     return st.fixed_dictionaries(usual, optional=others)

@@ -11,9 +11,10 @@ import botocore
 import msgspec
 import pytest
 
-from penstock.edge.sqs.errors import SqsError
+from penstock.edge.aws.errors import AwsError
+from penstock.edge.aws.flat import QueryMember, members
 from penstock.edge.sqs.wire import model
-from penstock.edge.sqs.wire.flat import QueryMember, members
+from penstock.edge.sqs.wire.dialect import DIALECT
 from penstock.edge.sqs.wire.operations import OPERATIONS
 
 _FOLDER = Path(botocore.__file__).parent / "data" / "sqs" / "2012-11-05"
@@ -38,7 +39,7 @@ def shapes_of(struct: type[msgspec.Struct], shape: str) -> list[str]:
 
 
 def _with_names(struct: type[msgspec.Struct]) -> list[tuple[Any, QueryMember]]:
-    return list(zip(msgspec.structs.fields(struct), members(struct), strict=True))
+    return list(zip(msgspec.structs.fields(struct), members(struct, DIALECT), strict=True))
 
 
 def _differences(member: QueryMember, shape_name: str, place: str) -> list[str]:
@@ -98,7 +99,7 @@ def test_null_is_absent_and_unknown_members_are_passed_over():
     ],
 )
 def test_a_body_that_is_not_the_json_of_the_input_is_a_serialization_exception(body):
-    with pytest.raises(SqsError) as caught:
+    with pytest.raises(AwsError) as caught:
         OPERATIONS["ReceiveMessage"].decode(body)
 
     assert caught.value.shape == "com.amazon.coral.service#SerializationException"
@@ -112,7 +113,7 @@ def test_a_body_that_is_not_the_json_of_the_input_is_a_serialization_exception(b
     ],
 )
 def test_half_a_surrogate_pair_in_a_body_is_an_invalid_content(name, body):
-    with pytest.raises(SqsError) as caught:
+    with pytest.raises(AwsError) as caught:
         OPERATIONS[name].decode(body)
 
     assert caught.value.code == "InvalidMessageContents"

@@ -10,16 +10,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from penstock.edge.aws.errors import AwsError
+from penstock.edge.aws.operation import Input
 from penstock.edge.server.request import Request
 from penstock.edge.sqs.api import protocol_of
-from penstock.edge.sqs.errors import SqsError
 from penstock.edge.sqs.wire import model
 from tests.edge.sqs.requests import HOST, a_form, a_form_request, a_get, a_json_request
 
 ID = "0190a3b4-0000-7000-8000-000000000000"
 
 
-def asked(request: Request) -> model.Input:
+def asked(request: Request) -> Input:
     return protocol_of(request).read(request)[1]
 
 
@@ -27,8 +28,8 @@ def operation(request: Request) -> str:
     return protocol_of(request).read(request)[0].name
 
 
-def refused(request: Request) -> SqsError:
-    with pytest.raises(SqsError) as caught:
+def refused(request: Request) -> AwsError:
+    with pytest.raises(AwsError) as caught:
         asked(request)
     return caught.value
 
@@ -69,7 +70,7 @@ def test_an_action_in_the_query_string_is_enough_for_get_and_for_post():
 )
 def test_a_request_that_names_no_operation_is_answered_404(request_):
     protocol = protocol_of(request_)
-    with pytest.raises(SqsError) as caught:
+    with pytest.raises(AwsError) as caught:
         protocol.read(request_)
 
     response = protocol.refuse(caught.value, ID)
@@ -247,7 +248,7 @@ def test_whatever_a_form_holds_it_is_read_or_refused(fields):
     pairs = [("Action", "SendMessageBatch")]
     pairs += [(f"SendMessageBatchRequestEntry{name}", value) for name, value in fields.items()]
 
-    with suppress(SqsError):
+    with suppress(AwsError):
         asked(a_form(pairs))
 
 

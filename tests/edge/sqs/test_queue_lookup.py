@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from penstock.domain.queue.queue import Queue
+from penstock.edge.aws.errors import AwsError
 from penstock.edge.server.request import Request
 from penstock.edge.sqs.call import QueueLookup, SqsCall
-from penstock.edge.sqs.errors import SqsError
 from penstock.edge.sqs.wire.model import PurgeQueueRequest
 from penstock.settings.values import SqsSettings
 from tests.edge.sqs.aws import ACCOUNT
@@ -48,7 +48,7 @@ def test_a_url_means_the_same_queue_every_time(seen: Seen, lookup: QueueLookup) 
 
 def test_the_queue_of_another_account_is_refused_every_time(lookup: QueueLookup) -> None:
     for _ in range(2):
-        with pytest.raises(SqsError, match="does not exist"):
+        with pytest.raises(AwsError, match="does not exist"):
             lookup.cached_queue(call("http://h/999999999999/mail"))
 
 

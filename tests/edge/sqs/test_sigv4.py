@@ -11,9 +11,9 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from penstock.domain.access.api_key import ANYONE
+from penstock.edge.aws import sigv4
+from penstock.edge.aws.errors import AwsError
 from penstock.edge.server.request import Request, split_target
-from penstock.edge.sqs.errors import SqsError
-from penstock.edge.sqs.wire import sigv4
 from penstock.services.access import Signer
 
 KEY, SECRET = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
@@ -65,11 +65,11 @@ def _bytes(value: str | bytes) -> bytes:
 
 
 def verify(request: Request, *, now: int = NOW_MS) -> Signer:
-    return sigv4.verify(request, now=now, signer_of={KEY: SIGNER}.get)
+    return sigv4.verify(request, now=now, signer_of={KEY: SIGNER}.get, service="sqs")
 
 
-def refused(request: Request, *, now: int = NOW_MS) -> SqsError:
-    with pytest.raises(SqsError) as caught:
+def refused(request: Request, *, now: int = NOW_MS) -> AwsError:
+    with pytest.raises(AwsError) as caught:
         verify(request, now=now)
     assert caught.value.status == 403
     return caught.value
@@ -176,14 +176,16 @@ def test_a_secret_that_has_changed_does_not_match_any_more():
     request = signed()
     verify(request)
 
-    with pytest.raises(SqsError):
-        sigv4.verify(request, now=NOW_MS, signer_of=lambda key: Signer(ANYONE, "another"))
+    with pytest.raises(AwsError):
+        sigv4.verify(
+            request, now=NOW_MS, signer_of=lambda key: Signer(ANYONE, "another"), service="sqs"
+        )
 
 
 def test_an_unknown_key_is_an_invalid_token():
     request = signed()
-    with pytest.raises(SqsError) as caught:
-        sigv4.verify(request, now=NOW_MS, signer_of=lambda key: None)
+    with pytest.raises(AwsError) as caught:
+        sigv4.verify(request, now=NOW_MS, signer_of=lambda key: None, service="sqs")
 
     assert caught.value.code == "InvalidClientTokenId"
     assert caught.value.message == "The security token included in the request is invalid."

@@ -4,10 +4,10 @@ from functools import partial
 
 import pytest
 
+from penstock.domain.bus.subscription import Dispatch
 from penstock.domain.errors import QueueExists, QueueFull
 from penstock.domain.limits import HOUR
 from penstock.domain.message.lifecycle import State
-from penstock.domain.topic import Dispatch
 from penstock.ports.store import Sent
 from tests.factories import a_new_message
 from tests.store.driver import StoreDriver

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import partial
 
+from penstock.domain.bus.subscription import Dispatch
 from penstock.domain.errors import MessageNotFound, WrongState
 from penstock.domain.limits import DAY, DEFAULT_LIMITS
 from penstock.domain.message import notification
 from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.message.notification import Change
-from penstock.domain.topic import Dispatch
 from penstock.ports.store import Session
 from penstock.ports.topics import Tagged
 from tests.factories import a_new_message

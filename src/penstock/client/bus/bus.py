@@ -25,10 +25,12 @@ from penstock.client.local.lazy_backend import LazyBackend
 from penstock.client.resources.topics import TopicClient
 from penstock.client.sending import with_trace
 from penstock.client.values.json_values import json_of
-from penstock.domain import topic as topics
+from penstock.domain.bus import topic as topics
+from penstock.domain.bus.filter_policy import FilterScope, compile_filter
+from penstock.domain.bus.subscription import Dispatch, check_kinds
+from penstock.domain.bus.topic import EVENT_ID, TOPIC
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.draft import Draft
-from penstock.domain.topic import EVENT_ID, TOPIC, Dispatch
 from penstock.worker.application import JobSource
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -52,6 +54,8 @@ class SubscribeSettings(ListenerSettings, total=False):
     name: str  # default: the function's name
     kinds: str | Sequence[str]  # patterns of the event kinds to receive; empty: all events
     dispatch: Dispatch | str
+    filter: Mapping[str, Any] | None  # conditions on attributes or body
+    filter_scope: FilterScope | str  # "attributes" or "body"
     queue: QueueOptions  # settings of the subscription's queue
 
 
@@ -85,7 +89,7 @@ class BusMixin(ABC):
             name = settings.get("name") or function.__name__
             queue = topics.queue_name(topic, name)
             given = settings.get("kinds", ())
-            kinds = topics.check_kinds((given,) if isinstance(given, str) else tuple(given))
+            kinds = check_kinds((given,) if isinstance(given, str) else tuple(given))
             listener = QueueListener(
                 function,
                 kinds=kinds,
@@ -94,7 +98,13 @@ class BusMixin(ABC):
                 settings=settings,
             )
             dispatch = _dispatch(settings.get("dispatch", Dispatch.SHARED))
-            self._declare(queue, DeclaredSubscription(topic, name, kinds, dispatch))
+            scope = _filter_scope(settings.get("filter_scope", FilterScope.ATTRIBUTES))
+            wanted = DeclaredSubscription(
+                topic, name, kinds, dispatch, settings.get("filter"), scope
+            )
+            if wanted.filter is not None:
+                compile_filter(msgspec.json.encode(wanted.filter).decode(), scope)
+            self._declare(queue, wanted)
             self.handlers.listen(queue, listener)
             if "queue" in settings:
                 self.queue(queue, **settings["queue"])
@@ -184,6 +194,8 @@ class BusMixin(ABC):
                 raise InvalidRequest(
                     f"subscription {wanted.name!r} already has dispatch {before.dispatch}"
                 )
+            if (before.filter, before.filter_scope) != (wanted.filter, wanted.filter_scope):
+                raise InvalidRequest(f"subscription {wanted.name!r} already has another filter")
             everything = not before.kinds or not wanted.kinds
             kinds = () if everything else tuple(dict.fromkeys(before.kinds + wanted.kinds))
             wanted = msgspec.structs.replace(wanted, kinds=kinds)
@@ -197,9 +209,8 @@ class BusMixin(ABC):
                 self._apply_declared(
                     backend, queue
                 )  # first, because a queue's ordering can never change
-                TopicClient(backend.channel).subscribe(
-                    wanted.topic, wanted.name, kinds=wanted.kinds, dispatch=wanted.dispatch
-                )
+                client = TopicClient(backend.channel)
+                client.put_subscription(wanted.topic, wanted.name, wanted.wanted)
             self._subscribed_at = backend
 
     def _has_subscriptions(self, backend: Backend) -> bool:
@@ -262,6 +273,13 @@ def _dispatch(given: Dispatch | str) -> Dispatch:
         return Dispatch(given)
     except ValueError:
         raise InvalidRequest(f"dispatch must be shared or sticky, not {given!r}") from None
+
+
+def _filter_scope(given: FilterScope | str) -> FilterScope:
+    try:
+        return FilterScope(given)
+    except ValueError:
+        raise InvalidRequest(f"filter_scope must be attributes or body, not {given!r}") from None
 
 
 def _event(job: Current) -> Event:

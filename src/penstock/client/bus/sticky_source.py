@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from penstock.api.jobs.attempt_logs import LogPart
+from penstock.domain.bus.topic import node_queue_name
 from penstock.domain.circuit.circuit import OutcomeReport, PermitAnswer
-from penstock.domain.topic import node_queue_name
 from penstock.worker.application import ActAnswer, JobSource
 from penstock.worker.claimed_job import ClaimedJob, JobAct
 

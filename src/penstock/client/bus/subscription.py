@@ -9,9 +9,11 @@ import msgspec
 
 from penstock.api import topics
 from penstock.client.channel import Ask, Flow
+from penstock.domain.bus.filter_policy import FilterScope
+from penstock.domain.bus.subscription import Dispatch, MessageFormat
+from penstock.domain.bus.topic import queue_name
 from penstock.domain.errors import SubscriptionNotFound, TopicNotFound
 from penstock.domain.message.draft import Draft
-from penstock.domain.topic import Dispatch, queue_name
 
 
 class DeclaredSubscription(msgspec.Struct, frozen=True):
@@ -19,11 +21,29 @@ class DeclaredSubscription(msgspec.Struct, frozen=True):
     name: str
     kinds: tuple[str, ...]
     dispatch: Dispatch
+    filter: Mapping[str, Any] | None = None
+    filter_scope: FilterScope = FilterScope.ATTRIBUTES
     settings: Mapping[str, Any] = {}  # settings of its queue
 
     @property
     def queue(self) -> str:
         return queue_name(self.topic, self.name)
+
+    @property
+    def wanted(self) -> topics.Subscribe:
+        """The request that creates or changes it."""
+        return topics.Subscribe(
+            kinds=self.kinds,
+            dispatch=self.dispatch,
+            filter=None if self.filter is None else dict(self.filter),
+            filter_scope=self.filter_scope,
+        )
+
+    def is_like(self, other: topics.Subscribe) -> bool:
+        """Whether a stored subscription is as declared."""
+        return self.wanted == msgspec.structs.replace(
+            other, format=MessageFormat.EVENT, settings=None
+        )
 
 
 class Publication(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +63,6 @@ def are_subscribed(declared: Iterable[DeclaredSubscription]) -> Flow[bool]:
             found: topics.Subscription = yield Ask(topics.GET_SUBSCRIPTION, path)
         except (TopicNotFound, SubscriptionNotFound):
             return False
-        if tuple(found.kinds) != one.kinds or found.dispatch is not one.dispatch:
+        if not one.is_like(found.as_request()):
             return False
     return True

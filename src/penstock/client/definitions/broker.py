@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from penstock.api.deliveries import Route
 from penstock.api.recurring import NewRecurring, Recurring
-from penstock.api.topics import Subscribe, Subscription, Topic
+from penstock.api.topics import Subscribe, Topic
 from penstock.client.channel import Channel
 from penstock.client.definitions.document import Definitions
 from penstock.client.definitions.plan import Action, Kind, Plan, PlannedChange, plan
@@ -19,6 +19,7 @@ from penstock.client.resources.queues import QueueClient
 from penstock.client.resources.recurring import RecurringClient
 from penstock.client.resources.topics import TopicClient
 from penstock.client.resources.workers import ScalingClient
+from penstock.domain.bus.topic import queue_name
 from penstock.domain.delivery.route_rules import parse_rules
 from penstock.domain.queue.queue import QueueSettings
 
@@ -73,13 +74,7 @@ class BrokerDefinitions:
             case Kind.SUBSCRIPTION:
                 topic, _, subscription = name.partition("/")
                 one: Subscribe = _section(wanted.topics)[topic][subscription]
-                self._topics.subscribe(
-                    topic,
-                    subscription,
-                    kinds=one.kinds,
-                    dispatch=one.dispatch,
-                    settings=None if one.settings is None else msgspec.to_builtins(one.settings),
-                )
+                self._topics.put_subscription(topic, subscription, one)
             case Kind.ROUTES:
                 self._routes.put(msgspec.Raw(msgspec.json.encode(wanted.routes)))
             case Kind.BREAKER:
@@ -125,7 +120,11 @@ class BrokerDefinitions:
     ) -> dict[str, Subscribe]:
         """Takes the queues of its subscriptions out of `queues`: they belong to the topic."""
         listed = [] if isinstance(topic.subscriptions, UnsetType) else topic.subscriptions
-        return {one.name: _subscribe(one, queues.pop(one.queue, None)) for one in listed}
+        return {
+            one.name: one.as_request(queues.pop(one.queue, None))
+            for one in listed
+            if one.queue == queue_name(topic.name, one.name)  # SNS also subscribes other queues
+        }
 
     def _fleets(self) -> dict[str, Any]:
         overrides = {one.name: self._scaling.profile(one.name) for one in self._scaling.list()}
@@ -147,10 +146,6 @@ class BrokerDefinitions:
 def _section(section: Any) -> Any:
     assert section is not UNSET
     return section
-
-
-def _subscribe(one: Subscription, settings: QueueSettings | None) -> Subscribe:
-    return Subscribe(kinds=one.kinds, dispatch=one.dispatch, settings=settings)
 
 
 def _new(one: Recurring) -> NewRecurring:

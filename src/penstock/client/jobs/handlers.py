@@ -25,8 +25,8 @@ from penstock.client.jobs.current import Current, CurrentJob
 from penstock.client.jobs.item import Item
 from penstock.client.jobs.job import Job
 from penstock.client.values.return_value import PLAIN, ReturnValue
+from penstock.domain.bus.topic import NODE_QUEUE_SEPARATOR
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.topic import NODE_QUEUE_SEPARATOR
 from penstock.worker.application import Running
 from penstock.worker.chunk import Chunk
 from penstock.worker.claimed_job import ClaimedJob, Handler

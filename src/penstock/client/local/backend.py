@@ -116,11 +116,12 @@ class LocalBackend(Backend):
             for declared in wanted.subscriptions:
                 if not _is_subscribed(session, declared):
                     self._creation(declared.queue, declared.settings)(session)
-                    bus.subscribe(
+                    self.broker.topics.subscribe(
                         declared.topic,
                         declared.name,
                         kinds=declared.kinds,
                         dispatch=declared.dispatch,
+                        change=declared.wanted.change,
                     ).within(session)
             return [Published.copy_of(one) for one in publish.within(session)]
 
@@ -146,7 +147,10 @@ class LocalBackend(Backend):
 def _is_subscribed(session: Session, wanted: DeclaredSubscription) -> bool:
     topic = session.topics.find(wanted.topic)
     found = None if topic is None else session.topics.subscription(topic.topic_no, wanted.name)
-    return found is not None and found.kinds == wanted.kinds and found.dispatch is wanted.dispatch
+    if found is None:
+        return False
+    is_same = found.kinds == wanted.kinds and found.dispatch is wanted.dispatch
+    return is_same and wanted.wanted.change(found.settings) == found.settings
 
 
 def _raise_error(answers: Sequence[store.Acted | PenstockError]) -> None:

@@ -14,6 +14,7 @@ from penstock.client.bus.subscription import Publication
 from penstock.client.errors import no_transaction
 from penstock.client.remote.server import Remote
 from penstock.client.remote.source import RemoteSource
+from penstock.domain.bus.topic import check_topic
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import (
     Forbidden,
@@ -23,7 +24,6 @@ from penstock.domain.errors import (
     TopicNotFound,
 )
 from penstock.domain.message.draft import Draft
-from penstock.domain.topic import check_topic
 from penstock.ports.clock import Clock
 from penstock.worker.application import JobSource
 

@@ -18,7 +18,8 @@ from penstock.api.topics import (
     Topic,
 )
 from penstock.client.resources.resource import ResourceClient
-from penstock.domain.topic import Dispatch
+from penstock.domain.bus.filter_policy import FilterScope
+from penstock.domain.bus.subscription import Dispatch, MessageFormat
 
 
 class TopicClient(ResourceClient):
@@ -47,12 +48,25 @@ class TopicClient(ResourceClient):
         *,
         kinds: Sequence[str] = (),
         dispatch: Dispatch | str = Dispatch.SHARED,
+        filter: Mapping[str, Any] | None = None,
+        filter_scope: FilterScope | str = FilterScope.ATTRIBUTES,
+        format: MessageFormat | str = MessageFormat.EVENT,
         settings: Mapping[str, Any] | None = None,
     ) -> Subscription:
         """Create or change a subscription; creates a missing topic and queue."""
-        wanted: dict[str, Any] = {"kinds": list(kinds), "dispatch": str(dispatch)}
+        wanted: dict[str, Any] = {
+            "kinds": list(kinds),
+            "dispatch": str(dispatch),
+            "filter": filter,
+            "filter_scope": str(filter_scope),
+            "format": str(format),
+        }
         if settings is not None:
             wanted["settings"] = settings
+        return self._request(topics.SUBSCRIBE, wanted, topic=topic, subscription=name)
+
+    def put_subscription(self, topic: str, name: str, wanted: topics.Subscribe) -> Subscription:
+        """The same with a record."""
         return self._request(topics.SUBSCRIBE, wanted, topic=topic, subscription=name)
 
     def subscription(self, topic: str, name: str) -> Subscription:

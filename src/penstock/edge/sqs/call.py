@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import msgspec
 
 from penstock.domain.access import api_key as access
 from penstock.domain.access.api_key import ANYONE, Caller, Role
-from penstock.domain.delivery.addresses import Network, is_within
-from penstock.domain.errors import PenstockError, QueueExists, QueueNotFound
+from penstock.domain.delivery.addresses import Network
+from penstock.domain.errors import QueueExists, QueueNotFound
 from penstock.domain.queue.queue import Queue
+from penstock.edge.aws.api import base_of
+from penstock.edge.aws.errors import access_denied
 from penstock.edge.server.request import Request
-from penstock.edge.sqs.errors import access_denied, missing_parameter, queue_does_not_exist
+from penstock.edge.sqs.errors import missing_parameter, queue_does_not_exist
 from penstock.edge.sqs.rules import attributes, names
 from penstock.edge.sqs.rules.stored_attributes import new_settings
-from penstock.edge.sqs.wire.model import SqsOutput
-from penstock.ports.ticket import Ticket
 from penstock.services.directory import Directory
 from penstock.services.queues import QueueService
 from penstock.settings.values import SqsSettings
 
-A = TypeVar("A")
-R = TypeVar("R")
-
-_SCHEMES = ("http", "https")
 _ANY = frozenset(Role)
 _LONG_URL = 300  # longer ones are not cached
 
@@ -37,41 +32,26 @@ class SqsCall(msgspec.Struct, frozen=True, gc=False):
     request: Request
     settings: SqsSettings
     scheme: str  # of this server, without a proxy
-    proxies: Sequence[Network] = ()  # proxies trusted to set the host and the scheme
+    proxies: list[Network] = []  # proxies trusted to set the host and the scheme
     caller: Caller = ANYONE
     role: Role | None = None  # that the operation requires; None: any
 
     @property
     def base(self) -> str:
         """The start of queue URLs: `sqs.public_url`, or the address that the client used."""
-        if self.settings.public_url is not None:
-            return self.settings.public_url
-        headers = self.request.headers
-        host = _first(headers, b"host") or "localhost"
-        if not self.proxies or not is_within(self.request.client, self.proxies):
-            return f"{self.scheme}://{host}"
-        if self.caller is ANYONE:  # otherwise the host is signed, and a proxy must not change it
-            host = _forwarded_host(headers) or host
-        scheme = _first(headers, b"x-forwarded-proto").lower()
-        return f"{scheme if scheme in _SCHEMES else self.scheme}://{host}"
+        return base_of(
+            self.request,
+            public_url=self.settings.public_url,
+            scheme=self.scheme,
+            proxies=self.proxies,
+            caller=self.caller,
+        )
 
     def url(self, queue: str) -> str:
         return names.url(self.base, self.settings.account, queue)
 
     def arn(self, queue: str) -> str:
         return str(names.QueueArn(self.settings.region, self.settings.account, queue))
-
-
-class PendingAnswer(msgspec.Struct, Generic[A, R], frozen=True):
-    """The fast path: a ticket of the store, and a callback for its answer instead of a task."""
-
-    ticket: Ticket[A]
-    finish: Callable[[A], R]  # returns an output, None, or an awaitable of either
-    error_of: Callable[[PenstockError], PenstockError] | None = None  # translates an error
-
-
-# What an operation returns; errors that it raises, now or later, are rendered as SQS errors.
-AnyAnswer = PendingAnswer[Any, Any] | Awaitable[SqsOutput | None]
 
 
 class QueueLookup:
@@ -147,16 +127,3 @@ def allow(call: SqsCall, queue: str) -> None:
         access.allow(call.caller, call.role, queue)
     elif not call.caller.roles & _ANY or not access.sees(call.caller, queue):
         raise access_denied(f"this key is not for queue {queue!r}")
-
-
-def _forwarded_host(headers: dict[bytes, bytes]) -> str:
-    """The forwarded host with its port, which many proxies send in a separate header."""
-    host = _first(headers, b"x-forwarded-host")
-    port = _first(headers, b"x-forwarded-port")
-    has_port = ":" in host.rpartition("]")[2]
-    return f"{host}:{port}" if host and port.isdecimal() and not has_port else host
-
-
-def _first(headers: dict[bytes, bytes], name: bytes) -> str:
-    """The first value of the header, set by the proxy closest to the client."""
-    return headers.get(name, b"").partition(b",")[0].strip().decode("latin-1")

@@ -17,15 +17,9 @@ from penstock.domain.errors import (
     TargetNotFound,
 )
 from penstock.domain.message.move_task import HOME_UNKNOWN, QUEUE_NOT_FOUND, MoveState, MoveTask
+from penstock.edge.aws.errors import AwsError, invalid_parameter, invalid_value
 from penstock.edge.sqs.call import SqsCall, allow
-from penstock.edge.sqs.errors import (
-    SqsError,
-    invalid_parameter,
-    invalid_value,
-    queue_does_not_exist,
-    require,
-    resource_not_found,
-)
+from penstock.edge.sqs.errors import queue_does_not_exist, require, resource_not_found
 from penstock.edge.sqs.rules import content, names
 from penstock.edge.sqs.wire.model import (
     CancelMessageMoveTaskResult,
@@ -167,7 +161,7 @@ def _read_handle(text: str) -> _Handle:
         raise invalid_parameter("Value for parameter TaskHandle is invalid.") from None
 
 
-def _no_resource(parameter: str) -> SqsError:
+def _no_resource(parameter: str) -> AwsError:
     return resource_not_found(
         f"The resource that you specified for the {parameter} parameter doesn't exist."
     )

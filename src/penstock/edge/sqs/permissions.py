@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from penstock.edge.sqs.errors import invalid_value, missing_parameter, over_limit
+from penstock.edge.aws.errors import invalid_value
+from penstock.edge.sqs.errors import missing_parameter, over_limit
 from penstock.edge.sqs.rules.policies import MAX_POLICY_BYTES
 from penstock.edge.sqs.wire.operations import OPERATIONS
 
@@ -43,9 +44,24 @@ _encode = msgspec.json.Encoder().encode
 def add(
     policy: str | None, *, arn: str, label: str, accounts: Sequence[str], actions: Sequence[str]
 ) -> str:
-    """Return the policy with one more statement; raises SqsError."""
+    """Return the policy with one more statement; raises AwsError."""
     _check(label, accounts, actions)
-    tree = _tree(policy, arn)
+    return with_statement(
+        policy, arn=arn, service="SQS", label=label, accounts=accounts, actions=actions
+    )
+
+
+def with_statement(
+    policy: str | None,
+    *,
+    arn: str,
+    service: str,
+    label: str,
+    accounts: Sequence[str],
+    actions: Sequence[str],
+) -> str:
+    """The same without checking what SQS allows."""
+    tree = _tree(policy, arn, service)
     if any(_sid(statement) == label for statement in tree["Statement"]):
         raise invalid_value(label, "Label", "Already exists.")
     principals = [f"arn:aws:iam::{account}:root" for account in accounts]
@@ -53,7 +69,7 @@ def add(
         "Sid": label,
         "Effect": "Allow",
         "Principal": {"AWS": _one_or_many(principals)},
-        "Action": _one_or_many([f"SQS:{action}" for action in actions]),
+        "Action": _one_or_many([f"{service}:{action}" for action in actions]),
         "Resource": arn,
     }
     added = _encode({**tree, "Statement": [*tree["Statement"], statement]})
@@ -63,8 +79,8 @@ def add(
 
 
 def remove(policy: str | None, *, arn: str, label: str) -> str | None:
-    """Return the policy without this statement, or None if it was the last one; raises SqsError."""
-    tree = _tree(policy, arn)
+    """Return the policy without this statement, or None if it was the last one; raises AwsError."""
+    tree = _tree(policy, arn, "SQS")
     left = [statement for statement in tree["Statement"] if _sid(statement) != label]
     if len(left) == len(tree["Statement"]):
         raise invalid_value(label, "Label", "can't find label.")
@@ -92,8 +108,8 @@ def _check(label: str, accounts: Sequence[str], actions: Sequence[str]) -> None:
         raise invalid_value(listed, "PrincipalId", "Unable to verify principal.")
 
 
-def _tree(policy: str | None, arn: str) -> dict[str, Any]:
-    empty = {"Version": _VERSION, "Id": f"{arn}/SQSDefaultPolicy", "Statement": []}
+def _tree(policy: str | None, arn: str, service: str) -> dict[str, Any]:
+    empty = {"Version": _VERSION, "Id": f"{arn}/{service}DefaultPolicy", "Statement": []}
     if policy is None:
         return empty
     tree: dict[str, Any] = msgspec.json.decode(policy)

@@ -10,11 +10,10 @@ import msgspec
 from penstock.domain.errors import InvalidRequest, QueueExists, QueueNotFound
 from penstock.domain.limits import NUL
 from penstock.domain.queue.queue import Queue, QueueSettings
+from penstock.edge.aws.errors import AwsError, invalid_parameter
 from penstock.edge.sqs import permissions
 from penstock.edge.sqs.call import QueueLookup, SqsCall, allow
 from penstock.edge.sqs.errors import (
-    SqsError,
-    invalid_parameter,
     missing_parameter,
     over_limit,
     purge_queue_in_progress,
@@ -255,7 +254,7 @@ class QueueActions:
         def derive(queue: Queue) -> QueueSettings:
             try:
                 return change(queue)
-            except SqsError as error:  # the store passes on only errors of the core
+            except AwsError as error:  # the store passes on only errors of the core
                 raise InvalidRequest(error.message) from error
 
         try:
@@ -306,7 +305,7 @@ def _unfit(call: SqsCall, target: Queue, source: str, wanted: QueueAttributes) -
     return None
 
 
-def _no_room(queue: str) -> SqsError:
+def _no_room(queue: str) -> AwsError:
     return over_limit(f"The attributes of queue {queue} are too many or too long together.")
 
 

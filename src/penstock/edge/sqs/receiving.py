@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from functools import partial
 
+from penstock.domain.bus import envelope
 from penstock.domain.errors import ClaimNotRepeatable
 from penstock.domain.limits import SECOND
 from penstock.domain.message.lifecycle import Content, Message
 from penstock.domain.queue.queue import Queue
+from penstock.edge.aws.api import AnyAnswer, PendingAnswer
+from penstock.edge.aws.errors import AwsError, invalid_value
 from penstock.edge.server.errors import unexpected
-from penstock.edge.sqs.call import AnyAnswer, PendingAnswer, QueueLookup, SqsCall
-from penstock.edge.sqs.errors import SqsError, invalid_value, over_limit
+from penstock.edge.sqs.call import QueueLookup, SqsCall
+from penstock.edge.sqs.errors import over_limit
 from penstock.edge.sqs.rules import body, content, message_attributes
 from penstock.edge.sqs.wire import model
 from penstock.edge.sqs.wire.model import ReceiveMessageRequest, ReceiveMessageResult
 from penstock.ports.store import Claimed
 from penstock.runtime.waiting_claims import ClaimWaiter
+from penstock.services.envelopes import EnvelopeSigner
 from penstock.services.messages import MessageService
 from penstock.services.queues import QueueService
 
@@ -31,6 +35,7 @@ class ReceiveActions:
         queues: QueueService,
         lookup: QueueLookup,
         waiting: ClaimWaiter,
+        signer: EnvelopeSigner,
         *,
         max_wait_ms: int,
     ) -> None:
@@ -38,6 +43,7 @@ class ReceiveActions:
         self._queues = queues
         self._lookup = lookup
         self._waiting = waiting
+        self._signer = signer
         self._max_wait_ms = max_wait_ms
 
     def receive(self, call: SqsCall) -> AnyAnswer:
@@ -79,7 +85,7 @@ class ReceiveActions:
             )
         except ClaimNotRepeatable:
             raise _not_repeatable(given) from None
-        return await self._received_dead_letters(call, queue, claimed)
+        return await self._received_slowly(call, queue, claimed)
 
     async def _is_full(self, queue: Queue) -> bool:
         """Whether the limit of messages in flight is reached, not counting expired leases."""
@@ -94,16 +100,23 @@ class ReceiveActions:
         for message, _ in claimed.messages:
             home = message.dead_from
             if home is not None and self._lookup.known_name(home) is None:
-                return self._received_dead_letters(call, queue, claimed)
+                return self._received_slowly(call, queue, claimed)
+            if message.kind == envelope.KIND and not self._signer.is_loaded:
+                return self._received_slowly(call, queue, claimed)
         return self._result(call, queue, claimed)
 
-    async def _received_dead_letters(
+    async def _received_slowly(
         self, call: SqsCall, queue: Queue, claimed: Claimed
     ) -> ReceiveMessageResult:
-        """Look up the names of the queues that dead letters died in, then build the result."""
+        """Look up what the result needs, then build it.
+
+        That is the names of the queues that dead letters died in, and the key pair for envelopes.
+        """
         for message, _ in claimed.messages:
             if message.dead_from is not None:
                 await self._lookup.name_of(message.dead_from)
+            if message.kind == envelope.KIND:
+                await self._signer.load()
         return self._result(call, queue, claimed)
 
     def _result(self, call: SqsCall, queue: Queue, claimed: Claimed) -> ReceiveMessageResult:
@@ -145,7 +158,10 @@ class ReceiveActions:
         sent: Content,
         wanted: frozenset[str],
     ) -> model.Message:
-        shown = body.render(sent.body)
+        text = sent.body
+        if message.kind == envelope.KIND:
+            text = self._signer.complete(text, base=call.base)
+        shown = body.render(text)
         out = model.Message(
             message.id,
             self._messages.receipt(message),
@@ -233,7 +249,7 @@ def _wait_ms(queue: Queue, given: ReceiveMessageRequest) -> int:
     return min(queue.settings.wait_ms or 0, content.LONGEST_WAIT * SECOND)
 
 
-def _not_repeatable(given: ReceiveMessageRequest) -> SqsError:
+def _not_repeatable(given: ReceiveMessageRequest) -> AwsError:
     return invalid_value(
         given.ReceiveRequestAttemptId,
         "ReceiveRequestAttemptId",

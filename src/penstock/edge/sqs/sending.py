@@ -10,13 +10,10 @@ from penstock.domain.errors import PenstockError
 from penstock.domain.limits import SECOND
 from penstock.domain.message.draft import Draft
 from penstock.domain.queue.queue import Queue
-from penstock.edge.sqs.call import AnyAnswer, PendingAnswer, QueueLookup, SqsCall
-from penstock.edge.sqs.errors import (
-    SqsError,
-    from_core,
-    invalid_parameter,
-    missing_parameter,
-)
+from penstock.edge.aws.api import AnyAnswer, PendingAnswer
+from penstock.edge.aws.errors import AwsError, invalid_parameter
+from penstock.edge.sqs.call import QueueLookup, SqsCall
+from penstock.edge.sqs.errors import from_core, missing_parameter
 from penstock.edge.sqs.rules import body, content, message_attributes
 from penstock.edge.sqs.rules.body import Body
 from penstock.edge.sqs.wire.model import (
@@ -111,7 +108,7 @@ class SendActions:
         entries = content.check_entries(call.input.Entries, SendMessageBatchRequestEntry)
         measured = [_body_and_size_or_error(entry) for entry in entries]
         content.check_batch_size(
-            sum(found[1] for found in measured if not isinstance(found, SqsError))
+            sum(found[1] for found in measured if not isinstance(found, AwsError))
         )
         if queue.is_ordered:
             for entry in entries:
@@ -121,11 +118,11 @@ class SendActions:
         drafts: list[Draft] = []
         for entry, found in zip(entries, measured, strict=True):
             try:
-                if isinstance(found, SqsError):
+                if isinstance(found, AwsError):
                     raise found
                 drafts.append(self._draft(call, queue, entry, *found, content.entry_too_large))
                 accepted.append((entry, found[0]))
-            except SqsError as error:
+            except AwsError as error:
                 result.Failed.append(content.failed(entry.Id or "", error))
         await self._share_fairly(call, queue, [entry for entry, _ in accepted])
         answers = await await_steps(self._messages.send_each(queue.name, drafts))
@@ -145,7 +142,7 @@ class SendActions:
         given: Entry,
         checked: Body,
         size: int,
-        too_large: Callable[[int], SqsError],
+        too_large: Callable[[int], AwsError],
     ) -> Draft:
         """Check what SQS requires; the core checks the rest."""
         most = queue.settings.max_body_bytes or self._max_bytes
@@ -192,10 +189,10 @@ def _body_and_size(given: Entry) -> tuple[Body, int]:
     return checked, size
 
 
-def _body_and_size_or_error(entry: SendMessageBatchRequestEntry) -> tuple[Body, int] | SqsError:
+def _body_and_size_or_error(entry: SendMessageBatchRequestEntry) -> tuple[Body, int] | AwsError:
     try:
         return _body_and_size(entry)
-    except SqsError as error:
+    except AwsError as error:
         if error.code == "MissingParameter":
             raise  # a missing parameter fails the whole batch, as on AWS
         return error

@@ -18,11 +18,11 @@ from penstock.domain.limits import SECOND
 from penstock.domain.message.lease import Lease, LeaseAct, Verb
 from penstock.domain.message.lifecycle import Message
 from penstock.domain.queue.queue import Queue
-from penstock.edge.sqs.call import AnyAnswer, PendingAnswer, QueueLookup, SqsCall
+from penstock.edge.aws.api import AnyAnswer, PendingAnswer
+from penstock.edge.aws.errors import AwsError, invalid_value
+from penstock.edge.sqs.call import QueueLookup, SqsCall
 from penstock.edge.sqs.errors import (
-    SqsError,
     from_core,
-    invalid_value,
     receipt_handle_is_invalid,
     receipt_handle_of_another_queue,
     require,
@@ -39,7 +39,7 @@ from penstock.edge.sqs.wire.model import (
 from penstock.ports.clock import Clock
 from penstock.services.messages import MessageService
 
-Planned = list[LeaseAct | SqsError]
+Planned = list[LeaseAct | AwsError]
 
 
 class VisibilityActions:
@@ -142,16 +142,16 @@ class VisibilityActions:
 
     async def _act(
         self, queue: Queue, handles: Sequence[str], planned: Planned
-    ) -> list[SqsError | None]:
+    ) -> list[AwsError | None]:
         """Apply all acts in one transaction; the result of each is an error or None."""
         acts = [plan for plan in planned if isinstance(plan, LeaseAct)]
         answers = iter(await self._messages.act(acts) if acts else [])
-        first = [plan if isinstance(plan, SqsError) else next(answers) for plan in planned]
+        first = [plan if isinstance(plan, AwsError) else next(answers) for plan in planned]
         return await self._second_step(queue, handles, planned, first)
 
     async def _second_step(
         self, queue: Queue, handles: Sequence[str], planned: Planned, answers: Sequence[Any]
-    ) -> list[SqsError | None]:
+    ) -> list[AwsError | None]:
         results = list(answers)
         lost = {
             i: plan
@@ -185,8 +185,8 @@ class VisibilityActions:
             lease = replace(lease, queue_no=message.queue_no)
         return self._messages.plan(lease, act.verb, delay_ms=act.delay_ms, is_late_ok=True)
 
-    def _error_of(self, queue: Queue, handle: str, plan: Any, result: Any) -> SqsError | None:
-        if isinstance(result, SqsError):
+    def _error_of(self, queue: Queue, handle: str, plan: Any, result: Any) -> AwsError | None:
+        if isinstance(result, AwsError):
             return result
         if not isinstance(result, PenstockError):
             return None
@@ -210,5 +210,5 @@ def _replace_results(results: list[Any], late: Mapping[int, Any]) -> list[Any]:
 def _or_error(plan: Any, *given: Any) -> Any:
     try:
         return plan(*given)
-    except SqsError as error:
+    except AwsError as error:
         return error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from enum import Enum
+from functools import lru_cache
 from typing import Any, ClassVar, Generic, TypeVar, get_origin, get_type_hints
 
 import msgspec
@@ -75,6 +76,8 @@ def reader(record: type[T]) -> Callable[[Row], T]:
 def _cast(hint: Any) -> Callable[[Any], Any] | None:
     if get_origin(hint) in (tuple, dict):
         return msgspec.json.Decoder(hint).decode
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        return lru_cache(maxsize=4_096)(msgspec.json.Decoder(hint).decode)
     return hint if isinstance(hint, type) and issubclass(hint, Enum | bool) else None
 
 

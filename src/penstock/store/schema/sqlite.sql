@@ -462,17 +462,17 @@ CREATE TABLE subscription (
   kinds           TEXT    NOT NULL,
   dispatch        TEXT    NOT NULL CHECK (dispatch IN ('shared', 'sticky')),
   created_at      INTEGER NOT NULL
-);
+, settings TEXT NOT NULL DEFAULT '{}');
 
 CREATE UNIQUE INDEX subscription_by_name ON subscription (topic_no, name);
 
-CREATE UNIQUE INDEX subscription_by_queue ON subscription (queue_no);
+CREATE INDEX subscription_by_queue ON subscription (queue_no);
 
 CREATE TABLE topic (
   topic_no   INTEGER PRIMARY KEY AUTOINCREMENT,
   name       TEXT    NOT NULL UNIQUE,
   created_at INTEGER NOT NULL
-);
+, settings TEXT NOT NULL DEFAULT '{}', revision INTEGER NOT NULL DEFAULT 0, numbered INTEGER NOT NULL DEFAULT 0);
 
 CREATE TABLE topic_counter (
   topic_no        INTEGER NOT NULL,

@@ -1,7 +1,7 @@
 """The order in which locks are taken where several nodes write; locks the messages of bulk steps.
 
-    names of signals → the day's tables → the list of queues → claim keys → rows of queues with
-    limits or fair share → groups → dedup keys → messages → flows → buckets, shares → counters
+    names of signals → the day's tables → topics → the list of queues → claim keys → rows of queues
+    with limits or fair share → groups → dedup keys → messages → flows → buckets, shares → counters
 
 A transaction that waits for a lock holds none that comes later in this order, and takes all locks
 of one kind at once and sorted, which prevents deadlocks.  A bulk step does not know the groups of

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from penstock.api.messages import Draft
 from penstock.api.topics import ListTopics, Subscribe, Topic
@@ -11,19 +13,31 @@ from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.bodies import body_of
 from penstock.edge.cli.kit.command import ServerCommand, argument, flag, listing, showing
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.kit.record_flags import RecordFlags
+from penstock.edge.cli.kit.record_flags import Form, RecordFlags
 from penstock.edge.cli.kit.view import View
 
 if TYPE_CHECKING:
     from penstock.client.remote.server import Remote
 
+
+def _json_object(text: str) -> dict[str, Any]:
+    """Raises ValueError, as the parser of flags expects."""
+    return msgspec.json.decode(text, type=dict[str, Any])
+
+
 _FILTERS = RecordFlags(ListTopics, "prefix limit")
-_SUBSCRIBE = RecordFlags(Subscribe, "kinds:kind dispatch")
+_SUBSCRIBE = RecordFlags(
+    Subscribe,
+    "kinds:kind dispatch filter filter_scope format",
+    forms={"filter": Form("JSON", _json_object, is_whole=True)},
+)
 _PUBLISH = RecordFlags(Draft, "kind tags:tag group dedup_key")
 _LISTED = View("name:topic published unmatched created_at:since")
 _TOPIC_VIEW = View("name:topic created_at:since published unmatched")
 _SUBSCRIPTION = View(
-    "name:subscription queue kinds dispatch created_at:since", kinds=lambda s: s.kinds or "all"
+    "name:subscription queue kinds filter format dispatch created_at:since",
+    kinds=lambda s: s.kinds or "all",
+    filter=lambda s: "" if s.filter is None else msgspec.json.encode(s.filter).decode(),
 )
 _TOPIC = argument("TOPIC", "name of the topic")
 _NAME = argument("NAME", "name of the subscription")
@@ -89,6 +103,7 @@ COMMANDS = {
         examples=(
             "penstock topics subscribe orders mailer",
             "penstock topics subscribe orders audit --kind 'order.*' --kind 'invoice.*'",
+            'penstock topics subscribe orders eu --filter \'{"region": [{"prefix": "eu-"}]}\'',
         ),
     ),
     "topics unsubscribe": ServerCommand(

@@ -22,6 +22,7 @@ class Form(NamedTuple):
     value: str  # "RATE"
     parse: Callable[[str], Any]
     text: str = ""  # added to the help
+    is_whole: bool = False  # parses a whole object, not one of its members
 
 
 class _Field(NamedTuple):
@@ -96,11 +97,18 @@ class RecordFlags:
             options = {"value": "N", "type": int}
         elif choices := _choices(kind):
             options = {"value": value, "choices": choices}
-        if origin in (dict, tuple, list):
+        if self._is_repeated(name, field):
             options["action"] = "append"
         if self._can_be_none(field):
             options["type"] = or_none(options.get("type", str))
         return options
+
+    def _is_repeated(self, name: str, field: _Field) -> bool:
+        origin = get_origin(field.types[0])
+        return origin in (tuple, list) or (origin is dict and not self._is_whole(name))
+
+    def _is_whole(self, name: str) -> bool:
+        return name in self._forms and self._forms[name].is_whole
 
     def _can_be_none(self, field: _Field) -> bool:
         return self._is_patch and (field.is_optional or get_origin(field.types[0]) is dict)
@@ -118,7 +126,7 @@ class RecordFlags:
             text += f"; one of {', '.join(choices)}"
         if name in self._forms and self._forms[name].text:
             text += f": {self._forms[name].text}"
-        if get_origin(field.types[0]) in (dict, tuple, list):
+        if self._is_repeated(name, field):
             text += "; may be repeated"
         return text + default_text(field.default, duration if name.endswith("_ms") else None)
 
@@ -127,7 +135,7 @@ class RecordFlags:
         kind = field.types[0]
         if value is None or value == [] or (value is False and not self._is_patch):
             return None
-        if get_origin(kind) is dict:
+        if get_origin(kind) is dict and not self._is_whole(name):
             return dict(one for one in value if one != NONE)
         if get_origin(kind) in (tuple, list):
             return tuple(value)

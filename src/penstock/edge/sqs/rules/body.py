@@ -13,11 +13,12 @@ from collections.abc import Mapping
 
 import msgspec
 
-from penstock.edge.sqs.errors import SqsError, invalid_message_contents, missing_parameter
-from penstock.edge.sqs.errors import serialization as unreadable
+from penstock.edge.aws.characters import FORBIDDEN
+from penstock.edge.aws.errors import AwsError
+from penstock.edge.aws.errors import serialization as unreadable
+from penstock.edge.sqs.errors import invalid_message_contents, missing_parameter
 from penstock.edge.sqs.wire.model import MessageAttributeValue
 
-FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ABSENT = ("", "null", '""')
 _CODED = re.compile(r"\\[ubf]")  # the escapes that may stand for a forbidden character
 _text = msgspec.json.Decoder(str)
@@ -76,7 +77,7 @@ def as_raw(body: Body) -> msgspec.Raw:
     return msgspec.Raw(body.json)
 
 
-def _forbidden(text: str) -> SqsError:
+def _forbidden(text: str) -> AwsError:
     found = FORBIDDEN.search(text)
     return invalid_message_contents(found.group() if found else None)
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
+from penstock.edge.aws.errors import AwsError, invalid_parameter, invalid_value
 from penstock.edge.sqs import errors
-from penstock.edge.sqs.errors import SqsError, invalid_parameter, invalid_value
 from penstock.edge.sqs.wire.model import BatchResultErrorEntry
 
 MAX_BYTES = 1024 * 1024  # limit of a message, and of a whole batch
@@ -25,14 +25,14 @@ _FIRST_SEQUENCE_NUMBER = 18_850_000_000_000_000_000
 _PUNCTUATED = re.compile(r"[!-~]{1,128}")  # letters, digits and punctuation of ASCII
 
 
-def too_large(most: int) -> SqsError:
+def too_large(most: int) -> AwsError:
     """`most`: the queue's MaximumMessageSize, for body and message attributes together."""
     return invalid_parameter(
         f"One or more parameters are invalid. Reason: Message must be shorter than {most} bytes."
     )
 
 
-def entry_too_large(most: int) -> SqsError:
+def entry_too_large(most: int) -> AwsError:
     """The same for an entry of a batch."""
     return invalid_parameter(
         "One or more parameters cannot be validated. "
@@ -83,20 +83,20 @@ def check_max_results(count: int, *, most: int) -> None:
         raise _out_of_range(count, "MaxResults", f"Must be between 1 and {most}, if")
 
 
-def not_for_this_queue_type(value: object, parameter: str) -> SqsError:
+def not_for_this_queue_type(value: object, parameter: str) -> AwsError:
     """Reject a delay on a FIFO queue, or a deduplication or attempt id on a standard queue."""
     reason = "The request include parameter that is not valid for this queue type."
     return invalid_value(value, parameter, reason)
 
 
-def no_deduplication_id() -> SqsError:
+def no_deduplication_id() -> AwsError:
     return invalid_parameter(
         "The queue should either have ContentBasedDeduplication enabled or "
         "MessageDeduplicationId provided explicitly"
     )
 
 
-def _out_of_range(value: int, parameter: str, rule: str) -> SqsError:
+def _out_of_range(value: int, parameter: str, rule: str) -> AwsError:
     return invalid_value(value, parameter, f"{rule} provided.")
 
 
@@ -139,7 +139,7 @@ def check_batch_size(size: int) -> None:
 
 
 def split_results(
-    entries: Sequence[E], results: Sequence[SqsError | None], done: Callable[[str], D]
+    entries: Sequence[E], results: Sequence[AwsError | None], done: Callable[[str], D]
 ) -> tuple[list[D], list[BatchResultErrorEntry]]:
     """The successful and the failed entries; a result of None means success."""
     successful: list[D] = []
@@ -152,7 +152,7 @@ def split_results(
     return successful, refused
 
 
-def failed(entry_id: str, error: SqsError) -> BatchResultErrorEntry:
+def failed(entry_id: str, error: AwsError) -> BatchResultErrorEntry:
     return BatchResultErrorEntry(entry_id, error.sender, error.code, error.message)
 
 

@@ -9,8 +9,10 @@ from decimal import Decimal, InvalidOperation
 
 import msgspec
 
-from penstock.edge.sqs.errors import SqsError, invalid_parameter, unsupported_operation
-from penstock.edge.sqs.rules.body import FORBIDDEN
+from penstock.domain.message.attribute_types import STRING, SUBJECT, TYPES, types_of
+from penstock.edge.aws.characters import FORBIDDEN
+from penstock.edge.aws.errors import AwsError, invalid_parameter
+from penstock.edge.sqs.errors import unsupported_operation
 from penstock.edge.sqs.wire.model import MessageAttributeValue
 
 MAX_ATTRIBUTES = 10
@@ -29,10 +31,8 @@ _MAX_DIGITS = 38
 _LARGEST = Decimal("1e126")
 _SMALLEST = Decimal("1e-128")
 
-TYPES = "AWS.types"  # names and data types, as JSON; SQS rejects this prefix from senders
-_STRING = "String"
 _encode = msgspec.json.Encoder().encode
-_data_types = msgspec.json.Decoder(dict[str, str])
+_OURS = (TYPES, SUBJECT)
 
 
 def check(attributes: Mapping[str, MessageAttributeValue]) -> int:
@@ -42,7 +42,7 @@ def check(attributes: Mapping[str, MessageAttributeValue]) -> int:
             f"Number of message attributes [{len(attributes)}] exceeds the allowed maximum "
             f"[{MAX_ATTRIBUTES}]."
         )
-    return sum(_check_one(name, value) for name, value in attributes.items())
+    return sum(check_one(name, value) for name, value in attributes.items())
 
 
 def chosen(
@@ -88,7 +88,7 @@ def check_system(attributes: Mapping[str, MessageAttributeValue]) -> str | None:
     return value.StringValue
 
 
-def _check_one(name: str, value: MessageAttributeValue) -> int:
+def check_one(name: str, value: MessageAttributeValue) -> int:
     _check_name(name)
     if value.StringListValues or value.BinaryListValues:
         raise unsupported_operation(
@@ -169,7 +169,7 @@ def _check_number(name: str, text: str) -> None:
         )
 
 
-def _no_value(name: str, base: str) -> SqsError:
+def _no_value(name: str, base: str) -> AwsError:
     return invalid_parameter(
         f"Message (user) attribute '{name}' must contain a non-empty value of type '{base}'."
     )
@@ -188,8 +188,8 @@ def to_stored(attributes: Mapping[str, MessageAttributeValue]) -> dict[str, str]
             texts[name] = base64.b64encode(value.BinaryValue).decode()
         else:
             texts[name] = value.StringValue or ""
-        data_type = value.DataType or _STRING
-        if data_type != _STRING:
+        data_type = value.DataType or STRING
+        if data_type != STRING:
             types[name] = data_type
     if types:
         texts[TYPES] = _encode(types).decode()
@@ -200,11 +200,11 @@ def from_stored(
     texts: Mapping[str, str], wanted: Sequence[str] | None
 ) -> dict[str, MessageAttributeValue]:
     """The attributes that the receiver asked for; those sent through other APIs are strings."""
-    types = _read_data_types(texts.get(TYPES))
+    types = types_of(texts)
     typed = {
-        name: _value(text, types.get(name, _STRING))
+        name: _value(text, types.get(name, STRING))
         for name, text in texts.items()
-        if name != TYPES
+        if name not in _OURS
     }
     return chosen(typed, wanted)
 
@@ -216,14 +216,5 @@ def _value(text: str, data_type: str) -> MessageAttributeValue:
                 BinaryValue=base64.b64decode(text, validate=True), DataType=data_type
             )
         except ValueError:  # another API stored a string under this data type
-            return MessageAttributeValue(StringValue=text, DataType=_STRING)
+            return MessageAttributeValue(StringValue=text, DataType=STRING)
     return MessageAttributeValue(StringValue=text, DataType=data_type)
-
-
-def _read_data_types(text: str | None) -> dict[str, str]:
-    if text is None:
-        return {}
-    try:
-        return _data_types.decode(text)
-    except msgspec.DecodeError:
-        return {}

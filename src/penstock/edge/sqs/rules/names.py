@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from penstock.edge.sqs.errors import invalid_parameter
+from penstock.edge.aws.errors import invalid_parameter
 
 FIFO = ".fifo"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")

@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Awaitable, Callable
 
 from penstock.domain.access.api_key import Caller, sees
-from penstock.edge.sqs.errors import invalid_parameter
+from penstock.edge.aws.errors import invalid_parameter
 from penstock.edge.sqs.rules import content, names
 from penstock.services.queues import QueueView
 

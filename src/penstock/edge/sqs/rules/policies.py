@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from penstock.edge.sqs.errors import SqsError, invalid_attribute_value, invalid_value
+from penstock.edge.aws.errors import AwsError, invalid_value
+from penstock.edge.sqs.errors import invalid_attribute_value
 from penstock.edge.sqs.rules.names import is_same_queue, of_arn
 
 MAX_POLICY_BYTES = 8192
@@ -84,7 +85,7 @@ ANOTHER_TYPE = (
 TARGET_REFUSES = "The dead-letter queue does not allow this queue as its source."
 
 
-def invalid_redrive_policy(text: str, reason: str) -> SqsError:
+def invalid_redrive_policy(text: str, reason: str) -> AwsError:
     return invalid_value(text, "RedrivePolicy", reason)
 
 
@@ -114,7 +115,7 @@ def read_redrive_allow_policy(text: str) -> RedriveAllowPolicy:
     return RedriveAllowPolicy(permission, tuple(sources))
 
 
-def _invalid_allow(text: str, reason: str) -> SqsError:
+def _invalid_allow(text: str, reason: str) -> AwsError:
     return invalid_value(text, "RedriveAllowPolicy", reason)
 
 

@@ -15,7 +15,7 @@ import msgspec
 from penstock.domain.limits import SECOND
 from penstock.domain.message.retry import Fixed
 from penstock.domain.queue.queue import DedupScope, Ordering, QueueSettings, Redelivery
-from penstock.edge.sqs.errors import SqsError
+from penstock.edge.aws.errors import AwsError
 from penstock.edge.sqs.rules import attributes, content
 from penstock.edge.sqs.rules.attributes import QueueAttributes
 from penstock.edge.sqs.rules.names import QueueArn, of_arn
@@ -115,7 +115,7 @@ def _reader(settings: QueueSettings) -> Callable[[str, Any], Any]:
             return default
         try:
             return attributes.read_one(name, text)
-        except SqsError:
+        except AwsError:
             return default
 
     return read

@@ -10,13 +10,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, field
 
-
-class Input(msgspec.Struct, frozen=True):
-    pass
-
-
-class SqsOutput(msgspec.Struct, omit_defaults=True):
-    pass
+from penstock.edge.aws.operation import AwsOutput, Input
 
 
 class QueueInput(Input, frozen=True):
@@ -52,7 +46,7 @@ class CreateQueueRequest(Input, frozen=True):
     tags: dict[str, str] | None = None
 
 
-class CreateQueueResult(SqsOutput):
+class CreateQueueResult(AwsOutput):
     QueueUrl: str
 
 
@@ -61,7 +55,7 @@ class GetQueueUrlRequest(Input, frozen=True):
     QueueOwnerAWSAccountId: str | None = None
 
 
-class GetQueueUrlResult(SqsOutput):
+class GetQueueUrlResult(AwsOutput):
     QueueUrl: str
 
 
@@ -71,7 +65,7 @@ class ListQueuesRequest(Input, frozen=True):
     MaxResults: int | None = None
 
 
-class ListQueuesResult(SqsOutput):
+class ListQueuesResult(AwsOutput):
     QueueUrls: list[str] = field(default_factory=list)
     NextToken: str | None = None
 
@@ -88,7 +82,7 @@ class GetQueueAttributesRequest(QueueInput, frozen=True):
     AttributeNames: list[str] | None = None
 
 
-class GetQueueAttributesResult(SqsOutput):
+class GetQueueAttributesResult(AwsOutput):
     Attributes: dict[str, str] = field(default_factory=dict)
 
 
@@ -101,7 +95,7 @@ class ListDeadLetterSourceQueuesRequest(QueueInput, frozen=True):
     MaxResults: int | None = None
 
 
-class ListDeadLetterSourceQueuesResult(SqsOutput):
+class ListDeadLetterSourceQueuesResult(AwsOutput):
     QueueUrls: list[str] = field(name="queueUrls")
     NextToken: str | None = None
 
@@ -121,7 +115,7 @@ class ListQueueTagsRequest(QueueInput, frozen=True):
     pass
 
 
-class ListQueueTagsResult(SqsOutput):
+class ListQueueTagsResult(AwsOutput):
     Tags: dict[str, str] = field(default_factory=dict)
 
 
@@ -147,7 +141,7 @@ class SendMessageRequest(QueueInput, frozen=True):
     MessageGroupId: str | None = None
 
 
-class SendMessageResult(SqsOutput, kw_only=True):
+class SendMessageResult(AwsOutput, kw_only=True):
     MD5OfMessageBody: str
     MD5OfMessageAttributes: str | None = None
     MD5OfMessageSystemAttributes: str | None = None
@@ -178,7 +172,7 @@ class SendMessageBatchResultEntry(msgspec.Struct, omit_defaults=True):
     SequenceNumber: str | None = None
 
 
-class SendMessageBatchResult(SqsOutput):
+class SendMessageBatchResult(AwsOutput):
     Successful: list[SendMessageBatchResultEntry] = field(default_factory=list)
     Failed: list[BatchResultErrorEntry] = field(default_factory=list)
 
@@ -206,7 +200,7 @@ class Message(msgspec.Struct, omit_defaults=True):
     MessageAttributes: dict[str, MessageAttributeValue] = field(default_factory=dict)
 
 
-class ReceiveMessageResult(SqsOutput):
+class ReceiveMessageResult(AwsOutput):
     Messages: list[Message] = field(default_factory=list)
 
 
@@ -230,7 +224,7 @@ class DeleteMessageBatchResultEntry(msgspec.Struct):
     Id: str
 
 
-class DeleteMessageBatchResult(SqsOutput):
+class DeleteMessageBatchResult(AwsOutput):
     Successful: list[DeleteMessageBatchResultEntry] = field(default_factory=list)
     Failed: list[BatchResultErrorEntry] = field(default_factory=list)
 
@@ -254,7 +248,7 @@ class ChangeMessageVisibilityBatchResultEntry(msgspec.Struct):
     Id: str
 
 
-class ChangeMessageVisibilityBatchResult(SqsOutput):
+class ChangeMessageVisibilityBatchResult(AwsOutput):
     Successful: list[ChangeMessageVisibilityBatchResultEntry] = field(default_factory=list)
     Failed: list[BatchResultErrorEntry] = field(default_factory=list)
 
@@ -268,7 +262,7 @@ class StartMessageMoveTaskRequest(Input, frozen=True):
     MaxNumberOfMessagesPerSecond: int | None = None
 
 
-class StartMessageMoveTaskResult(SqsOutput):
+class StartMessageMoveTaskResult(AwsOutput):
     TaskHandle: str
 
 
@@ -289,7 +283,7 @@ class ListMessageMoveTasksResultEntry(msgspec.Struct, omit_defaults=True):
     StartedTimestamp: int | None = None  # milliseconds since the epoch
 
 
-class ListMessageMoveTasksResult(SqsOutput):
+class ListMessageMoveTasksResult(AwsOutput):
     Results: list[ListMessageMoveTasksResultEntry] = field(default_factory=list)
 
 
@@ -297,5 +291,5 @@ class CancelMessageMoveTaskRequest(Input, frozen=True):
     TaskHandle: str | None = None
 
 
-class CancelMessageMoveTaskResult(SqsOutput):
+class CancelMessageMoveTaskResult(AwsOutput):
     ApproximateNumberOfMessagesMoved: int

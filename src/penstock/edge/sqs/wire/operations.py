@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Protocol
 
 import msgspec
 
 from penstock.domain.access.api_key import Role, Scope
+from penstock.edge.aws.errors import AwsError, invalid_action
+from penstock.edge.aws.operation import AwsOperation, AwsOutput, Input
 from penstock.edge.server.request import Request, Response
-from penstock.edge.sqs.errors import (
-    SqsError,
-    invalid_action,
-    invalid_message_contents,
-    serialization,
-)
+from penstock.edge.sqs.errors import invalid_message_contents
 from penstock.edge.sqs.rules.content import MAX_BYTES
 from penstock.edge.sqs.wire import model
-from penstock.edge.sqs.wire.model import Input, SqsOutput
 
 _PRODUCE = (Role.PRODUCE, Scope.NAMED)
 _CONSUME = (Role.CONSUME, Scope.NAMED)
@@ -57,29 +52,18 @@ _SENDS = ("SendMessage", "SendMessageBatch")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
-class SqsOperation:
-    __slots__ = ("_decode", "input_type", "name", "output_type", "role", "scope")
+class SqsOperation(AwsOperation):
+    __slots__ = ()
 
     def __init__(self, name: str) -> None:
-        self.name = name
-        self.role, self.scope = RIGHTS[name]  # None: a key of any role
-        self.input_type: type[Input] = getattr(model, f"{name}{_INPUT}")
-        self.output_type: type[SqsOutput] | None = getattr(model, f"{name}Result", None)
-        self._decode: Any = msgspec.json.Decoder(self.input_type).decode
+        output: type[AwsOutput] | None = getattr(model, f"{name}Result", None)
+        super().__init__(name, RIGHTS[name], getattr(model, f"{name}{_INPUT}"), output)
 
-    def decode(self, body: bytes) -> Input:
-        """Decode the input; raises SerializationException if the body does not match it."""
-        try:
-            decoded: Input = self._decode(body or b"{}")
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise self._unreadable(body, error) from None
-        return decoded
-
-    def _unreadable(self, body: bytes, error: Exception) -> SqsError:
+    def _unreadable(self, body: bytes, error: Exception) -> AwsError:
         # JSON decoders reject half a surrogate pair; SQS has an error of its own for it.
         if self.name in _SENDS and _SURROGATE.search(body):
             return invalid_message_contents()
-        return serialization(str(error))
+        return super()._unreadable(body, error)
 
 
 # One for each input of the model.
@@ -87,25 +71,6 @@ OPERATIONS = {
     name: SqsOperation(name)
     for name in sorted(n.removesuffix(_INPUT) for n in vars(model) if n.endswith(_INPUT))
 }
-
-
-class WireProtocol(Protocol):
-    """One of the two protocols; `api.protocol_of` selects the one that a request uses."""
-
-    @property
-    def most_bytes(self) -> int:
-        """The largest body: a message of the largest size with every character escaped."""
-        ...
-
-    def read(self, request: Request) -> tuple[SqsOperation, Input]:
-        """Decode the request; raises SqsError.  Expensive, so authenticate the caller first."""
-        ...
-
-    def answer(
-        self, operation: SqsOperation, output: SqsOutput | None, request_id: str
-    ) -> Response: ...
-
-    def refuse(self, error: SqsError, request_id: str) -> Response: ...
 
 
 MEDIA = b"application/x-amz-json-1.0"
@@ -125,7 +90,7 @@ class JsonProtocol:
 
     most_bytes = 6 * MAX_BYTES + ENVELOPE_BYTES  # \u0041
 
-    def read(self, request: Request) -> tuple[SqsOperation, Input]:
+    def read(self, request: Request) -> tuple[AwsOperation, Input]:
         target = request.headers.get(TARGET, b"")
         operation = _BY_TARGET.get(target)
         if operation is None:
@@ -133,13 +98,13 @@ class JsonProtocol:
         return operation, operation.decode(request.body)
 
     def answer(
-        self, operation: SqsOperation, output: SqsOutput | None, request_id: str
+        self, operation: AwsOperation, output: AwsOutput | None, request_id: str
     ) -> Response:
         body = b"" if operation.output_type is None else _encode(output)
         headers = ((b"x-amzn-RequestId", request_id.encode()),)
         return Response(200, body, content_type=MEDIA, headers=headers)
 
-    def refuse(self, error: SqsError, request_id: str) -> Response:
+    def refuse(self, error: AwsError, request_id: str) -> Response:
         whose = "Sender" if error.sender else "Receiver"
         return Response(
             error.status,

@@ -1,7 +1,7 @@
 -- name: add
 -- A new topic; returns no row if it exists already.
-INSERT INTO topic (name, created_at)
-VALUES (:name, :now)
+INSERT INTO topic (name, created_at, settings, revision)
+VALUES (:name, :now, :settings, :revision)
     ON CONFLICT DO NOTHING
 RETURNING topic_no;
 
@@ -13,9 +13,37 @@ SELECT t.topic_no, t.name, t.created_at,
          WHERE c.topic_no = t.topic_no),
        (SELECT coalesce(sum(c.unmatched_total), 0)
           FROM topic_counter AS c
-         WHERE c.topic_no = t.topic_no)
+         WHERE c.topic_no = t.topic_no),
+       t.settings, t.revision
   FROM topic AS t
  WHERE t.name = :name;
+
+-- name: to_publish
+-- The same without the counters, which a publish does not need.
+SELECT topic_no, name, created_at, 0, 0, settings, revision
+  FROM topic
+ WHERE name = :name;
+
+-- name: change
+-- The settings of a topic.
+UPDATE topic
+   SET settings = :settings,
+       revision = :revision
+ WHERE topic_no = :topic_no;
+
+-- name: touch
+-- One of its subscriptions changes.
+UPDATE topic
+   SET revision = :revision
+ WHERE topic_no = :topic_no;
+
+-- name: number
+-- The last number of some events of an ordered topic.  Locks the topic: its events are stored one
+-- publish after the other.
+UPDATE topic
+   SET numbered = numbered + :count
+ WHERE topic_no = :topic_no
+RETURNING numbered;
 
 -- name: page
 -- Topics by name, with their counters.
@@ -25,7 +53,8 @@ SELECT t.topic_no, t.name, t.created_at,
          WHERE c.topic_no = t.topic_no),
        (SELECT coalesce(sum(c.unmatched_total), 0)
           FROM topic_counter AS c
-         WHERE c.topic_no = t.topic_no)
+         WHERE c.topic_no = t.topic_no),
+       t.settings, t.revision
   FROM topic AS t
  WHERE t.name > :after
    AND substr(t.name, 1, length(CAST(:prefix AS TEXT))) = :prefix
@@ -48,10 +77,12 @@ DELETE FROM topic_counter
  WHERE topic_no = :topic_no;
 
 -- name: subscribe
--- A new or changed subscription; returns no row if its queue belongs to another one.
-INSERT INTO subscription (topic_no, name, queue_no, kinds, dispatch, created_at)
-SELECT :topic_no, :name, :queue_no, :kinds, :dispatch, :now
- WHERE NOT EXISTS (SELECT 1
+-- A new or changed subscription; returns no row if its queue belongs to another one and may not be
+-- shared.
+INSERT INTO subscription (topic_no, name, queue_no, kinds, dispatch, created_at, settings)
+SELECT :topic_no, :name, :queue_no, :kinds, :dispatch, :now, :settings
+ WHERE :is_shared = 1
+    OR NOT EXISTS (SELECT 1
                      FROM subscription AS o
                     WHERE o.queue_no = :queue_no
                       AND NOT (o.topic_no = :topic_no AND o.name = :name))
@@ -59,7 +90,8 @@ SELECT :topic_no, :name, :queue_no, :kinds, :dispatch, :now
     DO UPDATE
    SET queue_no = excluded.queue_no,
        kinds = excluded.kinds,
-       dispatch = excluded.dispatch
+       dispatch = excluded.dispatch,
+       settings = excluded.settings
 RETURNING subscription_no;
 
 -- name: unsubscribe
@@ -69,7 +101,8 @@ DELETE FROM subscription
 
 -- name: subscriptions
 -- The subscriptions of one topic, by name; a subscription ends with its queue.
-SELECT s.subscription_no, t.name, s.name, s.queue_no, q.name, s.kinds, s.dispatch, s.created_at
+SELECT s.subscription_no, t.name, s.name, s.queue_no, q.name, s.kinds, s.dispatch, s.created_at,
+       s.settings, q.is_paused
   FROM subscription AS s
   JOIN topic AS t
     ON t.topic_no = s.topic_no
@@ -79,6 +112,20 @@ SELECT s.subscription_no, t.name, s.name, s.queue_no, q.name, s.kinds, s.dispatc
  WHERE s.topic_no = :topic_no
    {conditions}
  ORDER BY s.name;
+
+-- name: all_subscriptions
+-- Subscriptions of all topics, by topic and name.
+SELECT s.subscription_no, t.name, s.name, s.queue_no, q.name, s.kinds, s.dispatch, s.created_at,
+       s.settings, q.is_paused
+  FROM subscription AS s
+  JOIN topic AS t
+    ON t.topic_no = s.topic_no
+  JOIN queue AS q
+    ON q.queue_no = s.queue_no
+   AND q.removed_at IS NULL
+ WHERE (t.name, s.name) > (:after_topic, :after_name)
+ ORDER BY t.name, s.name
+ LIMIT :limit;
 
 -- name: of_name
 -- One subscription.
@@ -108,7 +155,7 @@ VALUES (:queue_no, :subscription_no, :node)
 -- name: node_queues
 -- All such queues: a few for each worker that is alive.
 SELECT n.queue_no, n.subscription_no, n.node, t.name, s.name, s.queue_no, q.name, s.kinds,
-       s.dispatch, s.created_at
+       s.dispatch, s.created_at, s.settings, q.is_paused
   FROM node_queue AS n
   JOIN queue AS own
     ON own.queue_no = n.queue_no

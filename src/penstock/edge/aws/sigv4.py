@@ -18,12 +18,11 @@ import msgspec
 
 from penstock.domain.access.aws_signature import signing_key
 from penstock.domain.limits import MINUTE, SECOND
+from penstock.edge.aws import errors
 from penstock.edge.server.request import Request
-from penstock.edge.sqs import errors
 from penstock.services.access import Signer
 
 ALGORITHM = "AWS4-HMAC-SHA256"
-SERVICE = "sqs"
 SKEW_MS = 15 * MINUTE
 LONGEST_EXPIRY = 7 * 24 * 3600
 UNSIGNED = "UNSIGNED-PAYLOAD"
@@ -58,12 +57,12 @@ class _Signature(msgspec.Struct, frozen=True):
         return f"{self.date}/{self.region}/{self.service}/{self.terminator}"
 
 
-def verify(request: Request, *, now: int, signer_of: SignerOf) -> Signer:
-    """Return the signer; raises SqsError (403) if the signature is invalid."""
+def verify(request: Request, *, now: int, signer_of: SignerOf, service: str) -> Signer:
+    """Return the signer; raises AwsError (403) if the signature is invalid."""
     found = _read(request)
     if found is None:
         raise errors.missing_authentication_token()
-    signed_at = _check_scope(found)
+    signed_at = _check_scope(found, service)
     _check_headers(request.headers, found)
     signer = signer_of(found.access_key_id)
     if signer is None:
@@ -73,7 +72,7 @@ def verify(request: Request, *, now: int, signer_of: SignerOf) -> Signer:
     canonical = _canonical_request(request, found, payload)
     hashed = hashlib.sha256(canonical.encode("latin-1")).hexdigest()
     to_sign = f"{ALGORITHM}\n{found.signed_at}\n{found.scope}\n{hashed}"
-    key = _signing_key(signer.secret, date=found.date, region=found.region, service=SERVICE)
+    key = _signing_key(signer.secret, date=found.date, region=found.region, service=service)
     right = hmac.digest(key, to_sign.encode(), "sha256").hex()
     if not hmac.compare_digest(right.encode(), found.signature.encode()):
         raise errors.signature_does_not_match()
@@ -170,11 +169,11 @@ def _date_header(headers: dict[bytes, bytes]) -> str:
 # --- time and scope ---
 
 
-def _check_scope(found: _Signature) -> datetime:
+def _check_scope(found: _Signature, service: str) -> datetime:
     """Return when it was signed; raises if the scope is not for this service."""
-    if found.service != SERVICE or found.terminator != "aws4_request":
+    if found.service != service or found.terminator != "aws4_request":
         raise errors.signature_does_not_match(
-            f"Credential should be scoped to correct service: '{SERVICE}'."
+            f"Credential should be scoped to correct service: '{service}'."
         )
     if not _REGION.fullmatch(found.region):
         raise errors.signature_does_not_match("Credential should be scoped to a valid region.")

@@ -6,22 +6,20 @@ Fields are converted to the JSON of the other protocol, so that both share their
 from __future__ import annotations
 
 import re
-from typing import Any
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
 
 import msgspec
 
+from penstock.edge.aws.errors import AwsError, invalid_action, invalid_value, serialization
+from penstock.edge.aws.flat import Dialect, QueryMember, is_struct, members
+from penstock.edge.aws.operation import AwsOperation, AwsOutput, Input
+from penstock.edge.aws.query_answers import json_answer, json_refusal, xml_answer, xml_refusal
 from penstock.edge.server.request import Request, Response
-from penstock.edge.sqs.errors import SqsError, invalid_action, invalid_value, serialization
-from penstock.edge.sqs.rules.content import MAX_BYTES
-from penstock.edge.sqs.wire.flat import QueryMember, is_struct, members
-from penstock.edge.sqs.wire.model import Input, QueueInput, SqsOutput
-from penstock.edge.sqs.wire.operations import ENVELOPE_BYTES, OPERATIONS, SqsOperation
-from penstock.edge.sqs.wire.query_answers import json_answer, json_refusal, xml_answer, xml_refusal
 
 FORM = b"application/x-www-form-urlencoded"
 _XML = b"text/xml"
 _JSON = b"application/json"
-_NOT_ON_QUEUES = ("CreateQueue", "ListQueues")
 _MAX_FIELDS = 5_000
 _WHOLE = re.compile("-?[0-9]{1,18}")
 _POSITION = re.compile("[0-9]{1,6}")
@@ -29,13 +27,12 @@ _NO_ESCAPE = re.compile(rb"%(?![0-9a-fA-F]{2})")
 _MAX_MISTAKES = 10_000
 _DEEPEST = 8  # SendMessageBatchRequestEntry.1.MessageAttribute.1.Value.StringListValue.1
 _HERE = "."  # key of a node's own value; names have no dots
-_ALIASES = {"Tags": "Tags"}  # the Java SDKs send this name for TagQueue
 _encode = msgspec.json.Encoder().encode
 
 Node = dict[str, Any]  # of strings and nodes
 
 
-class OperationMissing(SqsError):
+class OperationMissing(AwsError):
     """The request names no operation."""
 
     def __init__(self) -> None:
@@ -43,13 +40,24 @@ class OperationMissing(SqsError):
         super().__init__(unknown.shape, unknown.code, unknown.message, status=404)
 
 
-class QueryProtocol:
-    most_bytes = 3 * MAX_BYTES + ENVELOPE_BYTES  # %41
+class QueryProtocol(ABC):
+    """The protocol of one API."""
+
+    dialect: ClassVar[Dialect]
+    most_bytes: ClassVar[int]
 
     def __init__(self, *, wants_json: bool = False) -> None:
         self._wants_json = wants_json
 
-    def read(self, request: Request) -> tuple[SqsOperation, Input]:
+    @abstractmethod
+    def find(self, action: str, request: Request) -> AwsOperation | None:
+        """The operation of this name, if the path of the request has it."""
+
+    def complete(self, operation: AwsOperation, given: dict[str, Any], request: Request) -> None:
+        """Add what the path says."""
+        return
+
+    def read(self, request: Request) -> tuple[AwsOperation, Input]:
         try:
             fields = _fields(request)
         except ValueError:
@@ -57,30 +65,29 @@ class QueryProtocol:
         action = fields.get("Action")
         if action is None:
             raise OperationMissing
-        operation = OPERATIONS.get(action)
-        is_on_queue = bool(request.path.strip("/"))
-        if operation is None or (is_on_queue and action in _NOT_ON_QUEUES):
+        operation = self.find(action, request)
+        if operation is None:
             raise invalid_action(action[:200])
-        given = _struct(operation.input_type, _tree(fields))
-        if is_on_queue and issubclass(operation.input_type, QueueInput):
-            given.setdefault("QueueUrl", request.path)
+        given = _Reader(self.dialect).struct(operation.input_type, _tree(fields))
+        self.complete(operation, given, request)
         return operation, operation.decode(_encode(given))
 
     def answer(
-        self, operation: SqsOperation, output: SqsOutput | None, request_id: str
+        self, operation: AwsOperation, output: AwsOutput | None, request_id: str
     ) -> Response:
         given = None if operation.output_type is None else output
         if self._wants_json:
-            return _response(200, json_answer(operation.name, given, request_id), request_id)
-        text = xml_answer(operation.name, given, request_id)
+            body = json_answer(self.dialect, operation.name, given, request_id)
+            return _response(200, body, request_id)
+        text = xml_answer(self.dialect, operation.name, given, request_id)
         return _response(200, text.encode(), request_id, _XML)
 
-    def refuse(self, error: SqsError, request_id: str) -> Response:
+    def refuse(self, error: AwsError, request_id: str) -> Response:
         if isinstance(error, OperationMissing):
             return unknown_operation(request_id)
         if self._wants_json:
             return _response(error.status, json_refusal(error, request_id), request_id)
-        text = xml_refusal(error, request_id)
+        text = xml_refusal(self.dialect, error, request_id)
         return _response(error.status, text.encode(), request_id, _XML)
 
 
@@ -161,43 +168,45 @@ def _tree(fields: dict[str, str]) -> Node:
     return root
 
 
-def _struct(kind: type[msgspec.Struct], node: Node) -> dict[str, Any]:
-    found = ((member, _given(member, node)) for member in members(kind))
-    return {member.name: _value(member, given) for member, given in found if given is not None}
+class _Reader:
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
 
+    def struct(self, kind: type[msgspec.Struct], node: Node) -> dict[str, Any]:
+        found = ((m, self._given(m, node)) for m in members(kind, self._dialect))
+        return {m.name: self._value(m, given) for m, given in found if given is not None}
 
-def _given(member: QueryMember, node: Node) -> Node | None:
-    given: Node | None = node.get(member.names.element)
-    return node.get(_ALIASES.get(member.name, "")) if given is None else given
+    def _given(self, member: QueryMember, node: Node) -> Node | None:
+        given: Node | None = node
+        for name in member.names.path:
+            given = given.get(name) if given is not None else None
+        return node.get(self._dialect.other_name(member.name)) if given is None else given
 
+    def _value(self, member: QueryMember, node: Node) -> Any:
+        if member.kind is list:
+            return [self._single(member.inner, one, member.name) for one in _in_order(node)]
+        if member.kind is dict:
+            return dict(self._entry(member, one) for one in _in_order(node))
+        return self._single(member.kind, node, member.name)
 
-def _value(member: QueryMember, node: Node) -> Any:
-    if member.kind is list:
-        return [_single(member.inner, one, member.name) for one in _in_order(node)]
-    if member.kind is dict:
-        return dict(_entry(member, one) for one in _in_order(node))
-    return _single(member.kind, node, member.name)
+    def _entry(self, member: QueryMember, node: Node) -> tuple[str, Any]:
+        _, key, value = member.names
+        empty = {_HERE: ""}
+        name = node.get(key, empty).get(_HERE, "")
+        return name, self._single(member.inner, node.get(value, empty), member.name)
 
-
-def _entry(member: QueryMember, node: Node) -> tuple[str, Any]:
-    _, key, value = member.names
-    empty = {_HERE: ""}
-    name = node.get(key, empty).get(_HERE, "")
-    return name, _single(member.inner, node.get(value, empty), member.name)
+    def _single(self, kind: type, node: Node, name: str) -> Any:
+        if is_struct(kind):
+            return self.struct(kind, node)
+        text = node.get(_HERE, "")
+        if kind is int:
+            if not _WHOLE.fullmatch(text):
+                raise invalid_value(text[:100], name, "Must be an integer.")
+            return int(text)
+        return text
 
 
 def _in_order(node: Node) -> list[Node]:
     """The entries of a flattened list by number; a single entry may have no number."""
     numbers = sorted((part for part in node if _POSITION.fullmatch(part)), key=int)
     return [node[number] for number in numbers] or [node]
-
-
-def _single(kind: type, node: Node, name: str) -> Any:
-    if is_struct(kind):
-        return _struct(kind, node)
-    text = node.get(_HERE, "")
-    if kind is int:
-        if not _WHOLE.fullmatch(text):
-            raise invalid_value(text[:100], name, "Must be an integer.")
-        return int(text)
-    return text

@@ -12,23 +12,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from enum import StrEnum
-from fnmatch import fnmatchcase
 
 import msgspec
 
+from penstock.domain.bus.subscription import Dispatch
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.limits import NUL
-from penstock.domain.message.draft import ID_CHARS, Draft
-from penstock.domain.queue.queue import check_name
+from penstock.domain.message.draft import ID_CHARS, Draft, content_key
+from penstock.domain.queue.queue import DedupScope, Ordering, check_name
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,77}")
 _BETWEEN = "."
 NODE_QUEUE_SEPARATOR = "--"
 _MAX_STICKY = 80 - len(NODE_QUEUE_SEPARATOR) - ID_CHARS
 
-MAX_PATTERNS = 50
-MAX_PATTERN_CHARS = 256
 MAX_SUBSCRIPTIONS = 1_000  # of one topic
 MAX_FAN_OUT = 10_000  # messages of one publish: one transaction must not block others
 
@@ -38,9 +34,19 @@ EVENT_ID = "event.id"
 OWN = frozenset({TOPIC, EVENT_ID})
 
 
-class Dispatch(StrEnum):
-    SHARED = "shared"  # to any worker that claims
-    STICKY = "sticky"  # to the worker that published it, as long as it is alive
+class TopicSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    ordering: Ordering = Ordering.STANDARD  # group: FIFO, and duplicates are dropped by the topic
+    dedup_by_content: bool = False
+    dedup_scope: DedupScope = DedupScope.QUEUE  # here the topic
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}  # what the SNS API keeps
+
+    @property
+    def is_ordered(self) -> bool:
+        return self.ordering is Ordering.GROUP
+
+
+PLAIN = TopicSettings()
 
 
 class Topic(msgspec.Struct, frozen=True):
@@ -49,17 +55,8 @@ class Topic(msgspec.Struct, frozen=True):
     created_at: int
     published: int = 0  # events
     unmatched: int = 0  # … that no subscription matched
-
-
-class Subscription(msgspec.Struct, frozen=True):
-    subscription_no: int
-    topic: str
-    name: str
-    queue_no: int
-    queue: str
-    kinds: tuple[str, ...]  # shell-style patterns; empty: every event
-    dispatch: Dispatch
-    created_at: int
+    settings: TopicSettings = PLAIN
+    revision: int = 0  # another one after every change of the topic or of a subscription
 
 
 class NodeQueue(msgspec.Struct, frozen=True):
@@ -70,10 +67,19 @@ class NodeQueue(msgspec.Struct, frozen=True):
     node: str
 
 
+class TakenKey(msgspec.Struct, frozen=True):
+    """A dedup key of an ordered topic, and the event that has taken it."""
+
+    key: str
+    event_id: str
+    number: int
+
+
 class Published(msgspec.Struct, frozen=True):
     id: str  # of the event; its messages have ids of their own
     messages: int  # how many were sent
     duplicates: int = 0  # how many were not sent because their dedup key was taken
+    sequence: int | None = None  # its number in an ordered topic
 
 
 def check_topic(name: str) -> str:
@@ -118,33 +124,39 @@ def check_dispatch(queue: str, dispatch: Dispatch) -> None:
         )
 
 
-def check_kinds(kinds: tuple[str, ...]) -> tuple[str, ...]:
-    if len(kinds) > MAX_PATTERNS:
-        raise InvalidRequest(f"a subscription takes at most {MAX_PATTERNS} patterns of kinds")
-    if any(not 0 < len(kind) <= MAX_PATTERN_CHARS or NUL in kind for kind in kinds):
-        raise InvalidRequest(
-            f"a pattern of kinds has 1 to {MAX_PATTERN_CHARS} characters, none of them NUL"
-        )
-    return kinds
-
-
-def wants(subscription: Subscription, kind: str | None) -> bool:
-    """Whether it matches; an event without a kind matches only subscriptions to everything."""
-    if not subscription.kinds:
-        return True
-    return kind is not None and any(fnmatchcase(kind, pattern) for pattern in subscription.kinds)
-
-
 def check_event(draft: Draft) -> Draft:
     if draft.attributes and not OWN.isdisjoint(draft.attributes):
         raise InvalidRequest(f"attributes named {TOPIC} and {EVENT_ID} are reserved for the bus")
     return draft
 
 
-def as_event(draft: Draft, *, topic: str, event_id: str) -> Draft:
-    """The draft of each of the event's messages, labelled with the topic and the event's id."""
-    own = {TOPIC: topic, EVENT_ID: event_id}
-    return msgspec.structs.replace(draft, attributes={**(draft.attributes or {}), **own})
+class GroupMissing(InvalidRequest):
+    """An event of an ordered topic has no group."""
+
+
+class DedupKeyMissing(InvalidRequest):
+    """An event of an ordered topic has no dedup key, and none is derived from its body."""
+
+
+def check_ordered(topic: Topic, draft: Draft) -> None:
+    if draft.group is None:
+        raise GroupMissing(f"topic {topic.name!r} is ordered by group: an event needs a group")
+    if draft.dedup_key is None and not topic.settings.dedup_by_content:
+        raise DedupKeyMissing(f"topic {topic.name!r} drops duplicates: an event needs a dedup_key")
+
+
+def with_dedup_key(draft: Draft) -> Draft:
+    if draft.dedup_key is not None:
+        return draft
+    return msgspec.structs.replace(draft, dedup_key=content_key(draft.body))
+
+
+def stored_key(scope: DedupScope, draft: Draft) -> str:
+    """Its dedup key in an ordered topic: with the group, if groups have separate keys."""
+    key = draft.dedup_key or ""
+    if scope is DedupScope.GROUP:
+        return msgspec.json.encode([draft.group, key]).decode()
+    return key
 
 
 def check_fan_out(messages: int) -> None:

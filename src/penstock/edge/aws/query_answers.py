@@ -13,31 +13,33 @@ from typing import Any
 
 import msgspec
 
-from penstock.edge.sqs.errors import SqsError
-from penstock.edge.sqs.rules.body import FORBIDDEN
-from penstock.edge.sqs.wire.flat import QueryMember, members
+from penstock.edge.aws.characters import FORBIDDEN
+from penstock.edge.aws.errors import AwsError
+from penstock.edge.aws.flat import Dialect, QueryMember, members
 
 _START = '<?xml version="1.0"?>'
-_XMLNS = 'xmlns="http://queue.amazonaws.com/doc/2012-11-05/"'
 # XML parsers turn a bare carriage return into a line feed.
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\r": "&#13;"}
 _SPECIAL = re.compile('[&<>"\r]')
 _text = msgspec.json.Decoder(str)
 
 
-def xml_answer(operation: str, output: msgspec.Struct | None, request_id: str) -> str:
+def xml_answer(
+    dialect: Dialect, operation: str, output: msgspec.Struct | None, request_id: str
+) -> str:
     """`output`: None for operations without a result."""
-    result = "" if output is None else _element(f"{operation}Result", "".join(_fields(output)))
+    fields = "" if output is None else "".join(_fields(output, dialect))
+    result = "" if output is None else _element(f"{operation}Result", fields)
     return (
-        f"{_START}<{operation}Response {_XMLNS}>{result}<ResponseMetadata>"
+        f'{_START}<{operation}Response xmlns="{dialect.namespace}">{result}<ResponseMetadata>'
         f"<RequestId>{escape(request_id)}</RequestId></ResponseMetadata></{operation}Response>"
     )
 
 
-def xml_refusal(error: SqsError, request_id: str) -> str:
+def xml_refusal(dialect: Dialect, error: AwsError, request_id: str) -> str:
     whose = "Sender" if error.sender else "Receiver"
     return (
-        f"{_START}<ErrorResponse {_XMLNS}><Error><Type>{whose}</Type>"
+        f'{_START}<ErrorResponse xmlns="{dialect.namespace}"><Error><Type>{whose}</Type>'
         f"<Code>{escape(error.code)}</Code><Message>{escape(error.query_message)}</Message>"
         f"<Detail/></Error><RequestId>{escape(request_id)}</RequestId></ErrorResponse>"
     )
@@ -49,34 +51,39 @@ def escape(text: str) -> str:
     return _SPECIAL.sub(lambda found: _ESCAPES[found.group()], text)
 
 
-def _fields(struct: msgspec.Struct) -> Iterator[str]:
-    for member in members(type(struct)):
+def _fields(struct: msgspec.Struct, dialect: Dialect) -> Iterator[str]:
+    for member in members(type(struct), dialect):
         value = getattr(struct, member.name)
         if value is not None:
-            yield from _repeat(member, value)
+            *around, element = member.names.path
+            repeated = _repeat(member, element, value, dialect)
+            if around:
+                yield _element(around[0], "".join(repeated))
+            else:
+                yield from repeated
 
 
-def _repeat(member: QueryMember, value: Any) -> Iterator[str]:
-    element, key, content = member.names
+def _repeat(member: QueryMember, element: str, value: Any, dialect: Dialect) -> Iterator[str]:
+    _, key, content = member.names
     if member.kind is list:
         for one in value:
-            yield _element(element, _inner(one))
+            yield _element(element, _inner(one, dialect))
     elif member.kind is dict:
         for name, one in value.items():
-            pair = _element(key, escape(name)) + _element(content, _inner(one))
+            pair = _element(key, escape(name)) + _element(content, _inner(one, dialect))
             yield _element(element, pair)
     else:
-        yield _element(element, _inner(value))
+        yield _element(element, _inner(value, dialect))
 
 
 def _element(name: str, inner: str) -> str:
     return f"<{name}>{inner}</{name}>" if inner else f"<{name}/>"
 
 
-def _inner(value: Any) -> str:
+def _inner(value: Any, dialect: Dialect) -> str:
     match value:
         case msgspec.Struct():
-            return "".join(_fields(value))
+            return "".join(_fields(value, dialect))
         case bool():
             return "true" if value else "false"
         case bytes():
@@ -87,19 +94,20 @@ def _inner(value: Any) -> str:
             return escape(str(value))
 
 
-_RENAMED = {"Messages": "messages", "QueueUrls": "queueUrls"}
 _encode = msgspec.json.Encoder().encode
 
 
-def json_answer(operation: str, output: msgspec.Struct | None, request_id: str) -> bytes:
+def json_answer(
+    dialect: Dialect, operation: str, output: msgspec.Struct | None, request_id: str
+) -> bytes:
     tree: dict[str, Any] = {}
     if output is not None:
-        tree[f"{operation}Result"] = _tree(output)
+        tree[f"{operation}Result"] = _tree(output, dialect)
     tree["ResponseMetadata"] = {"RequestId": request_id}
     return _encode({f"{operation}Response": tree})
 
 
-def json_refusal(error: SqsError, request_id: str) -> bytes:
+def json_refusal(error: AwsError, request_id: str) -> bytes:
     described = {
         "Code": error.code,
         "Message": error.query_message,
@@ -108,17 +116,17 @@ def json_refusal(error: SqsError, request_id: str) -> bytes:
     return _encode({"Error": described, "RequestId": request_id})
 
 
-def _tree(value: Any) -> Any:
+def _tree(value: Any, dialect: Dialect) -> Any:
     if not isinstance(value, msgspec.Struct):
         return value
     tree: dict[str, Any] = {}
-    for member in members(type(value)):
+    for member in members(type(value), dialect):
         given = getattr(value, member.name)
         _, key, content = member.names
         if member.kind is dict:
             pairs = (given or {}).items()
-            given = [{key: name, content: _tree(one)} for name, one in pairs] or None
+            given = [{key: name, content: _tree(one, dialect)} for name, one in pairs] or None
         elif member.kind is list:
-            given = None if given is None else [_tree(one) for one in given]
-        tree[_RENAMED.get(member.name, member.name)] = given
+            given = None if given is None else [_tree(one, dialect) for one in given]
+        tree[dialect.json_name(member.name)] = given
     return tree

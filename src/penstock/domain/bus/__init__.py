@@ -1,0 +1,1 @@
+"""The bus: topics, subscriptions, their filters, and the forms in which events are delivered."""

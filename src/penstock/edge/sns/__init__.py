@@ -1,0 +1,1 @@
+"""The SNS API, on topics and subscriptions."""

@@ -1,0 +1,141 @@
+"""Attributes of subscriptions: which there are, how they are stored, and how they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from penstock.domain.bus.conditions import InvalidFilter
+from penstock.domain.bus.filter_policy import FilterScope, compile_filter
+from penstock.domain.bus.formats import PROTOCOL
+from penstock.domain.bus.subscription import MessageFormat, Subscription, SubscriptionSettings
+from penstock.edge.sns.delivery_policy import check_policy
+from penstock.edge.sns.errors import from_core, invalid_parameter
+from penstock.edge.sns.topic_attributes import PREFIX
+from penstock.edge.sqs.rules.names import QueueArn, of_arn
+
+MAX_KEYS = 5  # of a filter
+DELIVERY_POLICY, REDRIVE_POLICY = f"{PREFIX}DeliveryPolicy", f"{PREFIX}RedrivePolicy"
+ENDPOINT = f"{PREFIX}Endpoint"  # as it was given
+CONFIRMED_BY_OWNER = f"{PREFIX}AuthenticateOnUnsubscribe"
+_BOOLEANS = {"true": True, "false": False}
+_SCOPES = {
+    "MessageAttributes": FilterScope.ATTRIBUTES,
+    "MessageBody": FilterScope.BODY,
+}
+_SCOPE_NAMES = {scope: name for name, scope in _SCOPES.items()}
+
+
+class SubscriptionRedrive(msgspec.Struct, frozen=True):
+    deadLetterTargetArn: str  # noqa: N815
+
+
+def new_settings(protocol: str, endpoint: str, given: Mapping[str, str]) -> SubscriptionSettings:
+    """The settings of a new subscription; raises InvalidParameter."""
+    settings = SubscriptionSettings(
+        format=MessageFormat.SNS, annotations={PROTOCOL: protocol, ENDPOINT: endpoint}
+    )
+    # The scope first, because it says which filters are valid.
+    for name in sorted(given, key=lambda name: name != "FilterPolicyScope"):
+        settings = changed(settings, name, given[name])
+    return settings
+
+
+def changed(settings: SubscriptionSettings, name: str, value: str) -> SubscriptionSettings:
+    """The settings with this attribute; raises InvalidParameter."""
+    replace = msgspec.structs.replace
+    match name:
+        case "RawMessageDelivery":
+            is_raw = _BOOLEANS.get(value.lower())
+            if is_raw is None:
+                raise invalid_parameter(
+                    f"Attributes Reason: RawMessageDelivery: Invalid value [{value[:40]}]. Must be "
+                    "true or false."
+                )
+            return replace(settings, format=MessageFormat.RAW if is_raw else MessageFormat.SNS)
+        case "FilterPolicyScope":
+            scope = _SCOPES.get(value)
+            if scope is None:
+                raise invalid_parameter(
+                    f"FilterPolicyScope: Invalid value [{value[:40]}]. Please use either "
+                    "MessageBody or MessageAttributes"
+                )
+            return _with_filter(replace(settings, filter_scope=scope), settings.filter)
+        case "FilterPolicy":
+            return _with_filter(settings, value if value.strip() not in ("", "{}") else None)
+        case "DeliveryPolicy":
+            if value:
+                check_policy(value)
+            return _annotated(settings, DELIVERY_POLICY, value)
+        case "RedrivePolicy":
+            if value:
+                dead_letter_queue(value)
+            return _annotated(settings, REDRIVE_POLICY, value)
+    raise invalid_parameter("AttributeName")
+
+
+def confirmed(settings: SubscriptionSettings) -> SubscriptionSettings:
+    return msgspec.structs.replace(settings, token=None)
+
+
+def dead_letter_queue(text: str) -> QueueArn:
+    """The queue that a redrive policy names; raises InvalidParameter."""
+    try:
+        given = msgspec.json.decode(text, type=SubscriptionRedrive)
+    except (msgspec.DecodeError, RecursionError):
+        raise invalid_parameter(
+            "RedrivePolicy: it must be a JSON object with deadLetterTargetArn"
+        ) from None
+    arn = of_arn(given.deadLetterTargetArn)
+    if arn is None:
+        raise invalid_parameter("RedrivePolicy: deadLetterTargetArn is an invalid arn")
+    return arn
+
+
+def shown(
+    one: Subscription, *, arn: str, topic_arn: str, owner: str, queue_arn: str
+) -> dict[str, str]:
+    """All attributes of a subscription; `queue_arn`: of its queue."""
+    settings = one.settings
+    annotations = settings.annotations
+    found = {
+        "SubscriptionArn": arn,
+        "TopicArn": topic_arn,
+        "Owner": owner,
+        "Protocol": protocol_of(one),
+        "Endpoint": annotations.get(ENDPOINT, queue_arn),
+        "RawMessageDelivery": str(settings.format is not MessageFormat.SNS).lower(),
+        "PendingConfirmation": str(settings.is_pending).lower(),
+        "ConfirmationWasAuthenticated": annotations.get(CONFIRMED_BY_OWNER, "true"),
+        "SubscriptionPrincipal": f"arn:aws:iam::{owner}:root",
+    }
+    if settings.filter is not None:
+        found["FilterPolicy"] = settings.filter
+        found["FilterPolicyScope"] = _SCOPE_NAMES[settings.filter_scope]
+    for name in (DELIVERY_POLICY, REDRIVE_POLICY):
+        if name in annotations:
+            found[name.removeprefix(PREFIX)] = annotations[name]
+    return found
+
+
+def protocol_of(one: Subscription) -> str:
+    return one.settings.annotations.get(PROTOCOL, "sqs")
+
+
+def _with_filter(settings: SubscriptionSettings, text: str | None) -> SubscriptionSettings:
+    if text is not None:
+        try:
+            compiled = compile_filter(text, settings.filter_scope)
+        except InvalidFilter as error:
+            raise from_core(error) from None
+        if compiled.keys > MAX_KEYS:
+            raise invalid_parameter(
+                f"FilterPolicy: Filter policy can not have more than {MAX_KEYS} keys"
+            )
+    return msgspec.structs.replace(settings, filter=text)
+
+
+def _annotated(settings: SubscriptionSettings, name: str, value: str) -> SubscriptionSettings:
+    others = {key: text for key, text in settings.annotations.items() if key != name}
+    return msgspec.structs.replace(settings, annotations=others | ({name: value} if value else {}))
