@@ -37,6 +37,7 @@ _NOT_PREPARED = ("26000", "42P05")  # a proxy gave us another server connection
 class PostgresDatabase:
     dialect = "postgres"
     is_shared = True
+    commits_schema = False
     finds_deadlocks = False
 
     def __init__(self, url: PostgresUrl, *, read_only: bool = False) -> None:

@@ -11,6 +11,8 @@ CREATE TABLE api_key (
   created_at bigint NOT NULL,
   revoked_at bigint,
   signed_with text COLLATE "C",
+  expires_at bigint,
+  last_used_at bigint,
   PRIMARY KEY (key_id)
 );
 
