@@ -38,6 +38,7 @@ servers: $(VENV)/.dev # install whatever `make test` starts and this machine doe
 	@$(BIN)/python -m tests.support.postgres_binaries
 	@$(BIN)/python -m tests.support.mariadb
 	@$(BIN)/python -m tests.support.rabbitmq
+	@$(BIN)/python -m tests.support.pgbouncer
 	@$(BIN)/python -m tests.support.redis_server
 	@$(BIN)/python -m tests.support.chromium
 	@$(BIN)/python -m tests.support.spark_cache
