@@ -14,7 +14,7 @@ import { badge, card, facts, notice, pageHead, when } from "../kit/parts.js";
 import { whileLive } from "../kit/repeat.js";
 import { changed } from "../shell/router.js";
 import { makeTable, pager } from "../kit/table.js";
-import { duration } from "./flows.js";
+import { duration } from "./flows_page.js";
 import { messageLink } from "../pages/messages.js";
 
 const PAGE = 50;
