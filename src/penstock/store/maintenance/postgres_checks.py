@@ -24,7 +24,7 @@ _MAX_TRANSACTIONS = 20
 _MAX_TABLES = 20
 
 
-def examine(url: str, *, clock: Callable[[], int]) -> Iterator[Finding]:
+def examine(url: str, *, clock: Callable[[], int], space: bool = False) -> Iterator[Finding]:
     """`clock` reads the time of this machine."""
     try:
         session = SqlSession(PostgresDatabase(parse(url), read_only=True, role=ServerRole.ANY))
@@ -35,7 +35,8 @@ def examine(url: str, *, clock: Callable[[], int]) -> Iterator[Finding]:
         yield from _server(dict(session.read(lambda s: s.db.rows("checks.promises"))))
         yield _role(session)
         yield clock_offset(lambda: _time(session), clock)
-        yield from examine_content(session, lambda: _time(session), _transactions, _upkeep)
+        more = (_transactions, _upkeep)
+        yield from examine_content(session, lambda: _time(session), *more, space=space)
     except PenstockError as error:
         yield fail("store", str(error))
     finally:
