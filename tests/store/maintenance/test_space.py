@@ -72,8 +72,10 @@ def texts(findings: Iterator[Finding]) -> list[str]:
 
 def test_sqlite_uses_the_space_of_dropped_days_again(sqlite, tmp_path):
     def pages() -> int:
-        with apsw.Connection(str(tmp_path / "penstock.db"), flags=apsw.SQLITE_OPEN_READONLY) as db:
-            return int(db.pragma("page_count"))
+        db = apsw.Connection(str(tmp_path / "penstock.db"), flags=apsw.SQLITE_OPEN_READONLY)
+        count = int(db.pragma("page_count"))
+        db.close()
+        return count
 
     drop(sqlite, fill_a_day(sqlite))
     first = pages()
