@@ -9,6 +9,8 @@ CREATE TABLE api_key (
   created_at bigint(20) NOT NULL,
   revoked_at bigint(20) DEFAULT NULL,
   signed_with varchar(512) DEFAULT NULL,
+  expires_at bigint(20) DEFAULT NULL,
+  last_used_at bigint(20) DEFAULT NULL,
   PRIMARY KEY (key_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin;
 

@@ -47,6 +47,7 @@ SELECT {columns}
                   FROM message FORCE INDEX (message_to_fall_due)
                  WHERE queue_no = :queue_no
                    AND state = 'waiting'
+                   AND due_at >= :due_from
                    AND due_at <= :now
                  ORDER BY due_at, order_no
                  LIMIT :limit
@@ -57,6 +58,7 @@ SELECT {columns}
                   FROM message FORCE INDEX (message_to_fall_due)
                  WHERE queue_no = :queue_no
                    AND state = 'leased'
+                   AND due_at >= :due_from
                    AND due_at <= :now
                  ORDER BY due_at, order_no
                  LIMIT :limit
@@ -80,6 +82,7 @@ SELECT due_at
            FROM message FORCE INDEX (message_to_fall_due)
           WHERE queue_no = :queue_no
             AND state = 'waiting'
+            AND due_at >= :due_from
           ORDER BY due_at
           LIMIT 1)
          UNION ALL
@@ -87,6 +90,7 @@ SELECT due_at
            FROM message FORCE INDEX (message_to_fall_due)
           WHERE queue_no = :queue_no
             AND state = 'leased'
+            AND due_at >= :due_from
           ORDER BY due_at
           LIMIT 1)) AS d
  ORDER BY due_at
