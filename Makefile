@@ -20,7 +20,7 @@ PIP := $(BIN)/python -m pip install -qq --no-input --disable-pip-version-check \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-quick servers check dist bench bench-pipeline schema pictures format clean
+.PHONY: help run test test-quick servers check dist docs bench bench-pipeline schema pictures format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,7 @@ servers: $(VENV)/.dev # install whatever `make test` starts and this machine doe
 	@$(BIN)/python -m tests.support.postgres_binaries
 	@$(BIN)/python -m tests.support.mariadb
 	@$(BIN)/python -m tests.support.rabbitmq
+	@$(BIN)/python -m tests.support.pgbouncer
 	@$(BIN)/python -m tests.support.redis_server
 	@$(BIN)/python -m tests.support.chromium
 	@$(BIN)/python -m tests.support.spark_cache
@@ -55,6 +56,9 @@ schema: $(VENV)/.dev ## regenerate the schemas of all databases, after a new mig
 dist: $(VENV)/.dev ## build the sdist and, from it, the wheel, into dist/
 	@rm -rf dist
 	@$(BIN)/python -m build --no-isolation --quiet .
+
+docs: $(VENV)/.dev ## build the documentation as a site, into build/site
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --config-file site/mkdocs.yml
 
 schema: $(VENV)/.dev ## regenerate the schemas of both databases, after a new migration
 >>>>>>> main

@@ -33,6 +33,7 @@ PLACES = {
     "tests/console/": "Chromium",
     "tests/deploy/": "helm, proxies, servers",
     "tests/django/test_example.py": "a worker and a Django project",
+    "tests/docs/test_site.py": "builds a site",
     "tests/docs/test_bus.py": "runs the pages' programs",
     "tests/docs/test_external_workers.py": "runs the pages' programs",
     "tests/docs/test_jobs.py": "runs the pages' programs",

@@ -11,7 +11,7 @@ from penstock.store.commit.session import SqlSession
 from penstock.store.maintenance.checks import clock_offset, examine_content
 from penstock.store.postgres.connection import PostgresDatabase
 from penstock.store.postgres.store import OLDEST_SERVER
-from penstock.store.postgres.url import parse
+from penstock.store.postgres.url import ServerRole, parse
 
 # Without these, an acknowledged message may be lost, or a torn page go unnoticed.
 _PROMISES = {"fsync": "on", "full_page_writes": "on", "data_sync_retry": "off"}
@@ -23,12 +23,13 @@ _MAX_TRANSACTIONS = 20
 def examine(url: str, *, clock: Callable[[], int]) -> Iterator[Finding]:
     """`clock` reads the time of this machine."""
     try:
-        session = SqlSession(PostgresDatabase(parse(url), read_only=True))
+        session = SqlSession(PostgresDatabase(parse(url), read_only=True, role=ServerRole.ANY))
     except PenstockError as error:
         yield fail("store", str(error))
         return
     try:
         yield from _server(dict(session.read(lambda s: s.db.rows("checks.promises"))))
+        yield _role(session)
         yield clock_offset(lambda: _time(session), clock)
         yield from examine_content(session, lambda: _time(session), _transactions)
     except PenstockError as error:
@@ -51,6 +52,13 @@ def _server(facts: dict[str, str]) -> Iterator[Finding]:
     # Each of our transactions sets this; the server's default matters only to other clients.
     default = facts.get("synchronous_commit", "unknown")
     yield ok("synchronous_commit", f"is {default} by default; each transaction sets its own")
+
+
+def _role(session: SqlSession) -> Finding:
+    [(is_standby,)] = session.read(lambda s: s.db.rows("checks.is_standby"))
+    if is_standby:
+        return warn("role", "a standby: nodes use the primary, and wait until there is one")
+    return ok("role", "the primary")
 
 
 def _transactions(session: SqlSession) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ from penstock.store.mariadb.url import MariadbUrl, parse
 from penstock.store.mariadb.wakeups import MariadbWakeups
 from penstock.store.partitions import Partitions
 from penstock.store.store import REQUEST_TIMEOUT_MS, SqlStore
+from penstock.store.verbs.counter_rows import FixedRow
 from penstock.supervision.health import NodeHealth
 
 T = TypeVar("T")
@@ -150,7 +151,7 @@ def _open_writer(url: MariadbUrl) -> SqlSession:
     except BaseException:
         db.abandon()
         raise
-    session = SqlSession(db, stripe=process % STRIPES)
+    session = SqlSession(db, counter_rows=FixedRow(process % STRIPES))
     session.transaction.partitions.make_elsewhere(lambda day: make_day(url, day), set())
     return session
 

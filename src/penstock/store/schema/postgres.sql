@@ -84,7 +84,7 @@ CREATE INDEX claim_key_by_end ON claim_key (until_at);
 
 CREATE TABLE counter (
   queue_no bigint NOT NULL,
-  stripe smallint NOT NULL,
+  stripe bigint NOT NULL,
   waiting bigint NOT NULL DEFAULT 0,
   ready bigint NOT NULL DEFAULT 0,
   leased bigint NOT NULL DEFAULT 0,

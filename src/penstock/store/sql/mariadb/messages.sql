@@ -46,6 +46,7 @@ SELECT {columns}
                   FROM message FORCE INDEX (message_to_fall_due)
                  WHERE queue_no = :queue_no
                    AND state = 'waiting'
+                   AND due_at >= :due_from
                    AND due_at <= :now
                  ORDER BY due_at, order_no
                  LIMIT :limit
@@ -56,6 +57,7 @@ SELECT {columns}
                   FROM message FORCE INDEX (message_to_fall_due)
                  WHERE queue_no = :queue_no
                    AND state = 'leased'
+                   AND due_at >= :due_from
                    AND due_at <= :now
                  ORDER BY due_at, order_no
                  LIMIT :limit
@@ -77,6 +79,7 @@ SELECT due_at
            FROM message FORCE INDEX (message_to_fall_due)
           WHERE queue_no = :queue_no
             AND state = 'waiting'
+            AND due_at >= :due_from
           ORDER BY due_at
           LIMIT 1)
          UNION ALL
@@ -84,6 +87,7 @@ SELECT due_at
            FROM message FORCE INDEX (message_to_fall_due)
           WHERE queue_no = :queue_no
             AND state = 'leased'
+            AND due_at >= :due_from
           ORDER BY due_at
           LIMIT 1)) AS d
  ORDER BY due_at
