@@ -119,6 +119,9 @@ class SqlTopics(SqlEntity):
         params = {"after_topic": after[0], "after_name": after[1], "limit": limit}
         return list(map(_subscription, self._db.rows("topics.all_subscriptions", params)))
 
+    def with_endpoints(self) -> list[Subscription]:
+        return list(map(_subscription, self._db.rows("topics.with_endpoints")))
+
     def number_of_subscriptions(self, topic_no: int) -> int:
         [(number,)] = self._db.rows("topics.number_of", {"topic_no": topic_no})
         return int(number)
