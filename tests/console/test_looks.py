@@ -33,6 +33,7 @@ PAGES = {
     "scaling": "/console/scaling",
     "insights": "/console/insights",
     "sql": "/console/sql",
+    "facts": "/console/facts",
     "keys": "/console/keys",
     "server settings": "/console/settings",
     "aweq": "/console/aweq/send-message",

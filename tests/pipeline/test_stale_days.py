@@ -68,7 +68,6 @@ def test_a_late_fact_leaves_the_days_alone_whose_workers_are_the_same(lake):
         "poison": DAYS[:1],
         "flow_facts": DAYS[:1],
         "outage_cost": DAYS[:2],
-        "flow_facts": DAYS[:1],
     }
 
 

@@ -27,7 +27,7 @@ from penstock.domain.store import damage as stored
 
 class Stats(AnswerRecord, frozen=True):
     version: Annotated[str, about("The version of this server.")]
-    backend: Annotated[str, about("The store behind this node: sqlite or postgres.")]
+    backend: Annotated[str, about("The store behind this node: sqlite, postgres or mariadb.")]
     queues: Annotated[int, about("How many queues there are.")]
     waiting_claims: Annotated[int, about("How many claims are waiting for a message.")]
     now: Annotated[Instant, about("The current time of the server.")]

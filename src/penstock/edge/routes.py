@@ -19,6 +19,7 @@ from penstock.edge.server.request import Handler
 from penstock.edge.server.router import HttpRoute
 from penstock.edge.sns.api import SnsApi
 from penstock.edge.sqs.api import SqsApi
+from penstock.operations.change_log import logged
 from penstock.runtime.waiting_claims import ClaimWaiter
 from penstock.services.queues import ProtocolQueue
 from penstock.wiring.broker import Broker
@@ -31,7 +32,7 @@ def routes(broker: Broker, claims: ClaimWaiter) -> list[HttpRoute]:
     scheme = _scheme(broker)
     found = [
         *_hot_routes(broker, claims),
-        *routes_of(handlers_of(broker, claims)),
+        *routes_of(logged(handlers_of(broker, claims), broker.store, broker.clock)),
         *_task_routes(broker, claims),
         *_push_routes(broker),
         *MetricsApi(

@@ -89,9 +89,17 @@ async def add(items: list[Item[int]]) -> None:
         assert_type(item.value, int)
 
 
+@app.job(batch=Batch(max=10))
+async def lengths(items: list[Item[str]]) -> list[int]:
+    return [len(item.value) for item in items]
+
+
 def chunks() -> None:
     count.enqueue(5)
     add.enqueue(5)
     count([1, 2])
     count.enqueue("five")  # type: ignore[arg-type]
     add.enqueue("five")  # type: ignore[arg-type]
+    assert_type(count.enqueue(5), Enqueued[int])
+    assert_type(lengths.enqueue("five").result(), int)
+    assert_type(add.enqueue(5), Enqueued[Any])

@@ -28,11 +28,12 @@ from penstock.client.resources.resource import items_of
 from penstock.domain.duration import Duration
 from penstock.domain.errors import InvalidRequest, QueueNotFound
 from penstock.domain.flow.member import MemberState
-from penstock.domain.flow.plan import MAX_ADDED
 from penstock.wiring.broker import steady_clock
 
 if TYPE_CHECKING:
     from penstock.client.app import Penstock
+
+_ADDED_AT_ONCE = 1_000  # so that other writers do not wait for long
 
 
 class FlowHandle:
@@ -152,8 +153,8 @@ class FlowHandle:
         """Add many members of one kind; arguments by `job.args(…)`, or by name."""
         records = [_record_of(job, call) for call in calls]
         ids: list[str] = []
-        for start in range(0, len(records), MAX_ADDED):
-            ids += self._send(records[start : start + MAX_ADDED], tx=tx).members
+        for start in range(0, len(records), _ADDED_AT_ONCE):
+            ids += self._send(records[start : start + _ADDED_AT_ONCE], tx=tx).members
         returns = job.bind().spec.returns
         return [Enqueued(one, jobs=self._app.jobs, returns=returns) for one in ids]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Generic, Protocol, TypeVar, overload
 
 from penstock.client.jobs.item import Item
@@ -10,10 +10,14 @@ from penstock.client.jobs.job import Job
 from penstock.client.values.chunk_arguments import ChunkArguments
 
 A = TypeVar("A")
+R = TypeVar("R")
 
 
-class ChunkJob(Job[[A], Any], Generic[A]):
-    """A function decorated with `@app.job(batch=…)`: each enqueued value is a job of its own."""
+class ChunkJob(Job[[A], R], Generic[A, R]):
+    """A function decorated with `@app.job(batch=…)`: each enqueued value is a job of its own.
+
+    A is the type of its argument, R that of its result: an element of the list that is returned.
+    """
 
     def __call__(self, items: Sequence[A]) -> Any:  # type: ignore[override]
         return self._function(items)  # type: ignore[arg-type]
@@ -35,9 +39,21 @@ class ChunkJob(Job[[A], Any], Generic[A]):
 
 class ChunkDecorator(Protocol):
     @overload
-    def __call__(self, function: Callable[[list[Item[A]]], Any], /) -> ChunkJob[A]: ...
+    def __call__(
+        self, function: Callable[[list[Item[A]]], Coroutine[Any, Any, list[R]]], /
+    ) -> ChunkJob[A, R]: ...
     @overload
-    def __call__(self, function: Callable[[list[A]], Any], /) -> ChunkJob[A]: ...
+    def __call__(self, function: Callable[[list[Item[A]]], list[R]], /) -> ChunkJob[A, R]: ...
+    @overload
+    def __call__(self, function: Callable[[list[Item[A]]], Any], /) -> ChunkJob[A, Any]: ...
+    @overload
+    def __call__(
+        self, function: Callable[[list[A]], Coroutine[Any, Any, list[R]]], /
+    ) -> ChunkJob[A, R]: ...
+    @overload
+    def __call__(self, function: Callable[[list[A]], list[R]], /) -> ChunkJob[A, R]: ...
+    @overload
+    def __call__(self, function: Callable[[list[A]], Any], /) -> ChunkJob[A, Any]: ...
 
 
 def job_class(batch: object) -> type[Job[..., Any]]:

@@ -101,7 +101,7 @@ class ConsoleApi:
         if not self._keyring.is_needed:
             raise InvalidRequest("this server does not require an API key")
         if not key.isascii():
-            raise Unauthenticated("this API key is unknown or revoked")
+            raise Unauthenticated("this API key is unknown, revoked or expired")
         opened = await self._logins.open(key)
         response = self._session(opened.caller, opened)
         response.headers += (self._cookie(request, opened.token),)

@@ -195,3 +195,18 @@ def _pages(session: SqlSession) -> Iterator[list[Queue]]:
     while page := session.queues.page(prefix="", after=after, limit=_PAGE):
         yield page
         after = page[-1].name
+
+
+def clock_offset(database_clock: Callable[[], int], clock: Callable[[], int]) -> Finding:
+    """All nodes use the database's time, so a difference only makes logs harder to read."""
+    before = clock()
+    database = database_clock()
+    after = clock()
+    offset = database - (before + after) // 2
+    text = (
+        f"the database's clock says {instant_text(database)}, this machine's"
+        f" {instant_text(database - offset)}: the database is {difference_text(offset)}"
+        f" {'ahead' if offset >= 0 else 'behind'}"
+    )
+    name = "database clock"
+    return ok(name, text) if abs(offset) < SECOND else warn(name, text)

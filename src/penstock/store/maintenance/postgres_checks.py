@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator
 from penstock.domain.errors import PenstockError
 from penstock.domain.limits import SECOND
 from penstock.domain.store.finding import Finding, fail, ok, warn
-from penstock.domain.store.store_time import difference_text, instant_text
 from penstock.store.commit.session import SqlSession
-from penstock.store.maintenance.checks import examine_content
+from penstock.store.maintenance.checks import clock_offset, examine_content
 from penstock.store.postgres.connection import PostgresDatabase
 from penstock.store.postgres.store import OLDEST_SERVER
-from penstock.store.postgres.url import parse
+from penstock.store.postgres.url import ServerRole, parse
 
 # Without these, an acknowledged message may be lost, or a torn page go unnoticed.
 _PROMISES = {"fsync": "on", "full_page_writes": "on", "data_sync_retry": "off"}
@@ -24,13 +23,14 @@ _MAX_TRANSACTIONS = 20
 def examine(url: str, *, clock: Callable[[], int]) -> Iterator[Finding]:
     """`clock` reads the time of this machine."""
     try:
-        session = SqlSession(PostgresDatabase(parse(url), read_only=True))
+        session = SqlSession(PostgresDatabase(parse(url), read_only=True, role=ServerRole.ANY))
     except PenstockError as error:
         yield fail("store", str(error))
         return
     try:
         yield from _server(dict(session.read(lambda s: s.db.rows("checks.promises"))))
-        yield _offset(session, clock)
+        yield _role(session)
+        yield clock_offset(lambda: _time(session), clock)
         yield from examine_content(session, lambda: _time(session), _transactions)
     except PenstockError as error:
         yield fail("store", str(error))
@@ -54,6 +54,13 @@ def _server(facts: dict[str, str]) -> Iterator[Finding]:
     yield ok("synchronous_commit", f"is {default} by default; each transaction sets its own")
 
 
+def _role(session: SqlSession) -> Finding:
+    [(is_standby,)] = session.read(lambda s: s.db.rows("checks.is_standby"))
+    if is_standby:
+        return warn("role", "a standby: nodes use the primary, and wait until there is one")
+    return ok("role", "the primary")
+
+
 def _transactions(session: SqlSession) -> Iterator[Finding]:
     """Old transactions keep vacuum from removing deleted rows, which claims then have to skip."""
     now = _time(session)
@@ -75,21 +82,6 @@ def _transactions(session: SqlSession) -> Iterator[Finding]:
         )
     elif not old:
         yield ok("transactions", "none is old enough to hold back vacuum")
-
-
-def _offset(session: SqlSession, clock: Callable[[], int]) -> Finding:
-    """All nodes use the database's time, so a difference only makes logs harder to read."""
-    before = clock()
-    database = _time(session)
-    after = clock()
-    offset = database - (before + after) // 2
-    text = (
-        f"the database's clock says {instant_text(database)}, this machine's"
-        f" {instant_text(database - offset)}: the database is {difference_text(offset)}"
-        f" {'ahead' if offset >= 0 else 'behind'}"
-    )
-    name = "database clock"
-    return ok(name, text) if abs(offset) < SECOND else warn(name, text)
 
 
 def _time(session: SqlSession) -> int:

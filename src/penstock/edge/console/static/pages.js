@@ -4,6 +4,7 @@ import { keys, settings } from "./pages/administration.js";
 import { aweqPages } from "./pages/aweq.js";
 import { circuit, circuits } from "./pages/circuits.js";
 import { errors } from "./pages/errors.js";
+import { facts } from "./pages/facts.js";
 import { flow, flowMembers } from "./pages/flow.js";
 import { flows } from "./pages/flows.js";
 import { history } from "./pages/history.js";
@@ -23,7 +24,7 @@ import { worker, workers } from "./pages/workers.js";
 export const groups = [
   { label: "", pages: [overview, queues, messages, errors, history] },
   { label: "Work", pages: [flows, workers, circuits, recurring, scaling] },
-  { label: "Server", pages: [insights, sql, keys, settings] },
+  { label: "Server", pages: [insights, sql, facts, keys, settings] },
   { label: "AweQ", pages: aweqPages },
 ];
 

@@ -137,7 +137,7 @@ SELECT s.subscription_no, t.name, s.name, s.queue_no, q.name, s.kinds, s.dispatc
   JOIN queue AS q
     ON q.queue_no = s.queue_no
    AND q.removed_at IS NULL
- WHERE s.settings LIKE '%"endpoint":{%'
+ WHERE replace(s.settings, '"endpoint":', '') <> s.settings
  ORDER BY s.subscription_no;
 
 -- name: of_name

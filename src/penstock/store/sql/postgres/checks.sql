@@ -5,6 +5,10 @@ SELECT name, reset_val
  WHERE name IN ('server_version_num', 'fsync', 'full_page_writes', 'data_sync_retry',
                 'synchronous_commit');
 
+-- name: is_standby
+-- Whether this server is a standby.
+SELECT CAST(pg_is_in_recovery() AS integer);
+
 -- name: sees_all_sessions
 -- Whether the activity of other users' sessions is visible.
 SELECT CAST(pg_has_role(session_user, 'pg_read_all_stats', 'USAGE') AS integer);

@@ -15,18 +15,21 @@ SELECT {flow_columns}
    FOR UPDATE SKIP LOCKED;
 
 -- name: named
--- As in common/, with PostgreSQL's JSON.
-SELECT name, message_no
-  FROM flow_member
- WHERE flow_no = :flow_no
-   AND name = ANY (ARRAY(SELECT json_array_elements_text(CAST(:names AS json))));
+-- As in common/, name by name: as a condition on an array, each member of the flow is compared with
+-- each name.
+SELECT m.name, m.message_no
+  FROM json_array_elements_text(CAST(:names AS json)) AS wanted(name)
+  JOIN flow_member AS m
+    ON m.flow_no = :flow_no
+   AND m.name = wanted.name;
 
 -- name: with_ids
--- As in common/, with PostgreSQL's JSON.
-SELECT id, message_no
-  FROM flow_member
- WHERE flow_no = :flow_no
-   AND id = ANY (ARRAY(SELECT json_array_elements_text(CAST(:names AS json))));
+-- As in common/, id by id; see named.
+SELECT m.id, m.message_no
+  FROM json_array_elements_text(CAST(:names AS json)) AS wanted(id)
+  JOIN flow_member AS m
+    ON m.id = wanted.id
+ WHERE m.flow_no = :flow_no;
 
 -- name: ended_results
 -- As in common/, with PostgreSQL's JSON.
