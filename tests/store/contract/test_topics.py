@@ -237,8 +237,8 @@ def test_ready_messages_are_handed_over_in_their_order_and_the_others_stay(drive
     assert driver.browse_ids(own, State.WAITING) == [waiting]
 
 
-def test_subscriptions_keep_their_settings_and_those_with_endpoints_are_found(driver, mail):
-    topic_no = topic(driver)
+def test_subscriptions_keep_their_settings_and_those_with_endpoints_are_found(driver):
+    topic_no, mail = topic(driver), driver.queue("mail")
     endpoint = Endpoint(url="http://h/", signing_secrets=("a",))
     settings = SubscriptionSettings(filter='{"a": ["b"]}', endpoint=endpoint)
     subscribe(driver, topic_no, "plain", mail)

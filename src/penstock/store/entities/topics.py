@@ -142,7 +142,7 @@ class SqlTopics(SqlEntity):
         keys = json_list([(owner, taken.key)])
         self._db.post("dedup.free", {"keys": keys, "now": now})
         row = (owner, taken.key, taken.event_id, taken.number, until_at)
-        if self._db.insert("dedup.take", [row]):
+        if [taken.event_id] == [found[0] for found in self._db.insert("dedup.take", [row])]:
             return taken
         [(_, _, event_id, number)] = self._db.rows("dedup.known", {"keys": keys})
         return TakenKey(taken.key, event_id, int(number))
