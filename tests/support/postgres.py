@@ -39,7 +39,8 @@ SETTINGS: Mapping[str, str] = {
     "shared_buffers": "32MB",
     "max_wal_size": "512MB",
     "checkpoint_timeout": "30min",
-    "autovacuum_naptime": "5s",
+    # A process for each database every time; tables are emptied for each test.
+    "autovacuum_naptime": "20s",
     "timezone": "UTC",
     "log_min_messages": "warning",
 }

@@ -108,7 +108,7 @@ def render_circuits(
     views = sorted(overview.circuits.values(), key=lambda view: view.circuit.pattern)
     lines = [
         *_circuits(views),
-        *_held(views, overview),
+        *_held_queues(views, overview),
         *_deliveries(deliveries),
         *_durations(deliveries),
     ]
@@ -146,7 +146,7 @@ def _gateleen_samples(values: Sequence[tuple[CircuitView, int]]) -> Iterator[Sam
             yield {"metricName": view.metric_name}, value
 
 
-def _held(views: Sequence[CircuitView], overview: CircuitsOverview) -> Iterator[str]:
+def _held_queues(views: Sequence[CircuitView], overview: CircuitsOverview) -> Iterator[str]:
     # Circuits whose rule was removed may still hold queues; their route is unknown.
     removed = sorted(overview.held.keys() - overview.circuits.keys())
     yield from family(
