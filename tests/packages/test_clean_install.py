@@ -187,6 +187,16 @@ def test_the_extra_django_has_its_backend(run: Run) -> None:
     assert run("python", "-c", program) == "sqlite:///data/penstock.db\n"
 
 
+def test_the_extra_mcp_has_its_tools(run: Run) -> None:
+    program = (
+        "from penstock.client.remote.server import Remote\n"
+        "from penstock.edge.mcp.server import build_server\n"
+        "print(build_server(Remote('http://127.0.0.1:1')).version)\n"
+    )
+
+    assert run("python", "-c", program) == f"{__version__}\n"
+
+
 def test_the_extra_mysql_reports_a_server_that_is_down(
     clean: CleanEnvironment, tmp_path: Path
 ) -> None:
