@@ -13,7 +13,9 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 class PromoteTarget(Protocol):
     name: str
-    db: Database
+
+    @property
+    def db(self) -> Database: ...
 
     def prepare(self, days: Iterable[int]) -> None:
         """Before the transaction: what its schema needs for the days of the source."""
