@@ -20,7 +20,7 @@ PIP := $(BIN)/python -m pip install -qq --no-input --disable-pip-version-check \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-quick servers check dist bench bench-pipeline schema pictures format clean
+.PHONY: help run test test-quick servers check dist docs bench bench-pipeline schema pictures format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,7 +28,7 @@ help: ## show this list
 run: $(VENV)/.run ## start a server that keeps its messages in ./data; Ctrl-C stops it
 	@$(BIN)/penstock serve --data $(DATA) $(ARGS)
 
-test: $(VENV)/.dev servers ## run all tests, against servers of their own (PostgreSQL, RabbitMQ, Redis) and in Chromium
+test: $(VENV)/.dev servers ## run all tests, against servers of their own (PostgreSQL, MariaDB, RabbitMQ, Redis) and in Chromium
 	@$(BIN)/python -m pytest -n $(JOBS) $(ARGS) $(TESTS)
 
 test-quick: $(VENV)/.dev ## run the tests that need only one process and SQLite
@@ -36,7 +36,9 @@ test-quick: $(VENV)/.dev ## run the tests that need only one process and SQLite
 
 servers: $(VENV)/.dev # install whatever `make test` starts and this machine does not have
 	@$(BIN)/python -m tests.support.postgres_binaries
+	@$(BIN)/python -m tests.support.mariadb
 	@$(BIN)/python -m tests.support.rabbitmq
+	@$(BIN)/python -m tests.support.pgbouncer
 	@$(BIN)/python -m tests.support.redis_server
 	@$(BIN)/python -m tests.support.chromium
 	@$(BIN)/python -m tests.support.spark_cache
@@ -48,12 +50,20 @@ check: $(VENV)/.dev ## check formatting, lint, types, import rules and architect
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m pytest -q tests/architecture
 
+<<<<<<< HEAD
+schema: $(VENV)/.dev ## regenerate the schemas of all databases, after a new migration
+=======
 dist: $(VENV)/.dev ## build the sdist and, from it, the wheel, into dist/
 	@rm -rf dist
 	@$(BIN)/python -m build --no-isolation --quiet .
 
+docs: $(VENV)/.dev ## build the documentation as a site, into build/site
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --config-file site/mkdocs.yml
+
 schema: $(VENV)/.dev ## regenerate the schemas of both databases, after a new migration
+>>>>>>> main
 	@$(BIN)/python -m tests.support.postgres_binaries
+	@$(BIN)/python -m tests.support.mariadb
 	@$(BIN)/python -m tests.store.schema
 
 pictures: $(VENV)/.dev ## retake the pictures of docs/console.md

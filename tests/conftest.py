@@ -4,6 +4,7 @@ import gc
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,9 +14,11 @@ import pytest
 from hypothesis import settings
 
 from penstock.store.postgres.store import migrate
+from tests.support.mariadb import MariadbServer
 from tests.support.memory import memory_folder
 from tests.support.postgres import PostgresCluster
 from tests.support.rabbitmq import RabbitNode
+from tests.support.renewable_mariadb import RenewableMariadb
 from tests.support.s3_server import S3Server
 from tests.support.tiers import is_quick, is_quick_place
 from tests.support.xdist_groups import GroupScheduling
@@ -119,6 +122,32 @@ def postgres_cluster(pytestconfig: pytest.Config) -> Iterator[PostgresCluster]:
     assert not pytestconfig.getoption("quick"), "the quick tier starts no servers"
     with PostgresCluster(in_memory=True) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def mariadb_server(pytestconfig: pytest.Config) -> Iterator[MariadbServer]:
+    """One server per pytest-xdist worker, started when the first test asks for it."""
+    assert not pytestconfig.getoption("quick"), "the quick tier starts no servers"
+    with MariadbServer(in_memory=True) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def renewable_mariadb(mariadb_server: MariadbServer) -> Iterator[RenewableMariadb]:
+    with closing(RenewableMariadb(mariadb_server)) as database:
+        yield database
+
+
+@pytest.fixture
+def mariadb_url(mariadb_server: MariadbServer) -> Iterator[str]:
+    """The URL of a database of the test's own, empty."""
+    mariadb_server.start()
+    url = mariadb_server.new_database()
+
+    yield url
+
+    mariadb_server.start()
+    mariadb_server.drop_database(url)
 
 
 @pytest.fixture(scope="session")

@@ -23,6 +23,13 @@ def test_every_migration_is_in_the_manifest():
     assert new_lines(FOLDER, manifest_text=MANIFEST.read_text()) == [], __doc__
 
 
+def test_the_databases_have_migrations_up_to_the_same_number():
+    last = {folder.name: max(path.name[:4] for path in folder.glob("*.sql"))
+            for folder in FOLDER.iterdir()}  # fmt: skip
+
+    assert len(set(last.values())) == 1, last
+
+
 def test_an_edit_a_new_number_and_a_removal_are_found(tmp_path):
     folder = tmp_path / "sqlite"
     folder.mkdir()

@@ -9,10 +9,11 @@ import pytest
 
 from tests.architecture.source import PACKAGE, files, plant, trees
 
-# queries.py fills marks in the .sql files with each dialect's spelling of a list.
+# queries.py fills marks in the .sql files with each dialect's spelling of a list, and
+# mariadb/dialect.py translates the common ones.
 # Two files show users statements for the lake, which has no store.
 HOME_OF_SQL = (
-    *("store/sql/", "store/migrations/", "store/queries.py"),
+    *("store/sql/", "store/migrations/", "store/queries.py", "store/mariadb/dialect.py"),
     *("api/lake.py", "edge/cli/operate/sql.py"),
 )
 STATEMENT = (
@@ -24,7 +25,8 @@ SQL_TEXT = re.compile(rf"\b(?:{STATEMENT})|\A\s*(?i:{STATEMENT})", re.DOTALL)
 SQL_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 SQL_CLOCK = re.compile(
     r"\bnow\s*\(|\bCURRENT_(?:TIMESTAMP|TIME|DATE)\b|\bLOCALTIME(?:STAMP)?\b|\bunixepoch\s*\(\s*\)"
-    r"|\b(?:clock|statement|transaction)_timestamp\b|\btimeofday\b|'now'",
+    r"|\b(?:clock|statement|transaction)_timestamp\b|\btimeofday\b|'now'"
+    r"|\b(?:SYSDATE|UNIX_TIMESTAMP|CURDATE|UTC_TIMESTAMP)\b",
     re.IGNORECASE,
 )
 
@@ -77,6 +79,7 @@ def test_sql_is_at_home_in_its_folders(tmp_path, place):
         "SELECT NOW ()",
         "UPDATE message SET due_at = CURRENT_TIMESTAMP",
         "SELECT clock_timestamp()",
+        "SELECT UNIX_TIMESTAMP(SYSDATE(3))",
         "SELECT datetime('now')",
         "SELECT strftime('%s', 'now')",
         "SELECT unixepoch()",

@@ -6,6 +6,7 @@ from penstock.domain.access.api_key import Role
 from tests.console.conftest import NewKey, OpenConsole
 from tests.console.driver import Console, expect
 from tests.console.login import log_in
+from tests.edge.api import Api
 from tests.edge.live import LiveServer
 
 
@@ -50,3 +51,43 @@ def test_pages_fit_a_phone(open_console: OpenConsole, server: LiveServer) -> Non
     for path in ("/console/settings", "/console/keys"):
         phone.open(path)
         assert not phone.is_too_wide(), path
+
+
+def test_a_key_is_created_with_its_secret_shown_once_and_revoked(
+    server_with_keys: LiveServer, open_console: OpenConsole, new_key: NewKey
+) -> None:
+    console = log_in(open_console, server_with_keys.url, new_key())
+    console.open("/console/keys")
+
+    dialog = console.ask("New key").fill("Name", "a robot").fill("Queues", "mail.* orders")
+    dialog.box.get_by_label("Role produce").check()
+    assert '"roles":["produce"],"queues":["mail.*","orders"]' in dialog.call()
+    dialog.box.locator('footer button[type="submit"]').click()
+    secret = console.page.locator('[data-form="Secret"] code')
+    expect(secret).to_contain_text("pk_")
+    key_id = secret.inner_text().split("_")[1]
+    console.page.get_by_role("button", name="Close").click()
+    expect(console.cell(key_id, "Name")).to_have_text("a robot")
+    expect(console.cell(key_id, "Queues")).to_have_text("mail.*, orders")
+    assert secret.count() == 0
+
+    console.row(key_id).locator('button[data-action="Revoke"]').click()
+    console.dialog.confirm()
+    expect(console.cell(key_id, "State")).to_have_text("revoked")
+
+    page = console.open("/console/facts?kind=changed_by_caller&subject=" + key_id)
+    expect(page.locator('[data-label="What"]')).to_have_text("revokeKey")
+    expect(page.locator('[data-label="Who"]')).to_contain_text("from 127.0.0.1")
+    console.shoot("facts")
+
+
+def test_a_change_is_shown_with_the_settings_before_and_after(console: Console, api: Api) -> None:
+    name = api.make_queue("watched", max_attempts=3)
+    api.call("PATCH", f"/v1/queues/{name}", {"max_attempts": 7})
+
+    console.open(f"/console/facts?subject={name}")
+
+    details = console.page.locator('[data-label="Details"]').first
+    expect(details).to_contain_text("max_attempts: 3 → 7")
+    console.page.get_by_role("link", name="Changes only").click()
+    expect(console.page.get_by_role("link", name="All facts")).to_be_visible()

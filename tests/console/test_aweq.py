@@ -148,3 +148,20 @@ def test_the_shown_command_does_the_same(aweq: Aweq) -> None:
 
     assert json.loads(answer.stdout)["status"] == "okay"
     assert texts(aweq.receive(1)) == ["it's $HOME"]
+
+
+def test_its_pages_are_in_the_menu_once_it_was_used(console: Console, api: Api) -> None:
+    api.call("DELETE", "/v1/queues/aweq", params={"force": "true"})
+    menu = console.page.locator("details.nav-group")
+    console.open("/console/queues")
+    expect(menu).to_be_hidden()
+
+    api.call("PUT", "/v1/queues/aweq")
+    console.page.reload()
+
+    expect(menu).to_be_visible()
+    expect(console.page.get_by_role("link", name="Queue Status")).to_be_hidden()
+    menu.locator("summary").click()
+    console.page.get_by_role("link", name="Queue Status").click()
+    expect(console.heading).to_have_text("Queue Status")
+    api.call("DELETE", "/v1/queues/aweq", params={"force": "true"})

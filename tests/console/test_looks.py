@@ -12,7 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from tests.console.conftest import OpenConsole
 from tests.console.driver import Console, expect
 from tests.console.flows import create
-from tests.edge.api import Api
+from tests.edge.api import Api, a_name
 from tests.edge.live import LiveServer
 
 PAGES = {
@@ -27,12 +27,15 @@ PAGES = {
     "flows": "/console/flows",
     "flow": "/console/flows/{flow}",
     "members": "/console/flows/{flow}/members",
+    "topics": "/console/topics",
+    "topic": "/console/topics/{topic}",
     "workers": "/console/workers",
     "circuits": "/console/circuits",
     "recurring": "/console/recurring",
     "scaling": "/console/scaling",
     "insights": "/console/insights",
     "sql": "/console/sql",
+    "facts": "/console/facts",
     "keys": "/console/keys",
     "server settings": "/console/settings",
     "aweq": "/console/aweq/send-message",
@@ -54,7 +57,9 @@ def filled(api: Api) -> dict[str, str]:
     message = api.die(name)
     flow = create(api, name, [{"name": "first"}, {"name": "m" * 60, "after": ["first"]}])
     api.call("POST", f"/v1/queues/{name}/pause")
-    return {"queue": name, "message": message, "flow": flow["flow"]["id"]}
+    topic = a_name("topic")
+    api.call("PUT", f"/v1/topics/{topic}/subscriptions/mailer", {"kinds": ["order.*"]})
+    return {"queue": name, "topic": topic, "message": message, "flow": flow["flow"]["id"]}
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +122,10 @@ def test_the_page_of_the_api_and_a_dialog_are_accessible(
     console.open_queue(name)
     console.ask("Send")
     assert violations(axe.run(page, context="dialog")) == []
+    console.dialog.cancel()
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("option").first).to_be_visible()
+    assert violations(axe.run(page, context="dialog")) == []
 
 
 def test_a_dialog_fits_on_a_phone(
@@ -170,9 +179,9 @@ def test_the_side_bar_opens_and_closes_on_a_phone(
 
     menu.click()
     expect(menu).to_have_attribute("aria-expanded", "true")
-    page.get_by_role("link", name="Queue Status").click()
+    page.get_by_role("link", name="Workers").click()
 
-    expect(console.heading).to_have_text("Queue Status")
+    expect(console.heading).to_have_text("Workers")
     expect(page.get_by_role("navigation", name="Pages")).to_be_hidden()
 
 

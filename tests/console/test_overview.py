@@ -97,7 +97,7 @@ def test_the_graphs_show_all_queues_in_the_range_of_the_url(
 
     current = page.get_by_role("navigation", name="Time").locator("[aria-current]")
     expect(current).to_have_text("24h")
-    for title in ("Throughput", "Backlog", "Latency", "Failures"):
+    for title in ("Throughput", "Backlog", "Wait", "Work", "Failures"):
         expect(page.locator(f'[data-chart="{title}"] path.line').first).to_be_attached()
     expect(console.figure("Latency")).to_have_text("0 ms")
     page.get_by_role("link", name="6h", exact=True).click()

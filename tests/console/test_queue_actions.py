@@ -204,3 +204,63 @@ def test_an_error_is_shown_in_the_dialog(console: Console) -> None:
 
     dialog.expect_problem("a queue name is 1 to 80 letters")
     console.forgive("400 (Bad Request)")
+
+
+def test_a_message_is_sent_with_all_its_fields_and_sent_again(console: Console, api: Api) -> None:
+    name = api.make_queue("orders", ordering="group")
+    console.open_queue(name)
+    dialog = console.ask("Send").fill("Body (JSON)", '{"n": 1}').fill("Kind", "order")
+    dialog.fill("Group", "ada").fill("Tags", "vip, eu").fill("About (entity id)", "order-17")
+    dialog.fill("Priority", "-3").fill("Attributes", "lang=de\nnote=a=b c")
+    command, call = dialog.command(), dialog.call()
+    dialog.confirm()
+    console.expect_toast("is stored")
+    run_command(command)
+    run_call(call)
+    sent = api.get(f"/v1/queues/{name}/messages")["messages"]
+    console.open(f"/console/messages/{sent[0]['id']}")
+    console.ask("Send again").confirm()
+    expect(console.page.locator(".page-head code")).not_to_have_text(sent[0]["id"])
+
+    messages = api.get(f"/v1/queues/{name}/messages")["messages"]
+    fields = ("body", "kind", "group", "tags", "entity_id", "priority", "attributes")
+    assert len({message["id"] for message in messages}) == 4
+    for message in messages:
+        assert {field: message[field] for field in fields} == {
+            "body": {"n": 1},
+            "kind": "order",
+            "group": "ada",
+            "tags": ["vip", "eu"],
+            "entity_id": "order-17",
+            "priority": -3,
+            "attributes": {"lang": "de", "note": "a=b c"},
+        }
+
+
+def test_many_messages_are_purged_only_if_the_name_is_typed(
+    console: Console, api: Api, name: str
+) -> None:
+    api.send_many(name, [1] * 100)
+    console.open_queue(name)
+    dialog = console.ask("Purge").expect_count("100 messages are affected.")
+    confirm = dialog.box.locator('footer button[type="submit"]')
+    expect(confirm).to_be_disabled()
+    dialog.fill(f"Type {name} to confirm", name[:-1])
+    expect(confirm).to_be_disabled()
+
+    dialog.fill(f"Type {name} to confirm", name).confirm()
+
+    console.expect_toast("100 cancelled")
+    assert api.counts(name) == {}
+
+
+def test_a_dead_letter_queue_names_the_queues_it_serves(console: Console, api: Api) -> None:
+    letters = api.make_queue("letters")
+    name = api.make_queue("source", dead_letter_queue=letters)
+    console.open_queue(letters)
+
+    expect(console.page.locator(".notice")).to_have_text(
+        f"This is the dead-letter queue of {name}."
+    )
+    console.page.locator(".notice").get_by_role("link", name=name).click()
+    expect(console.heading).to_contain_text(name)

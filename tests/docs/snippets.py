@@ -22,6 +22,14 @@ def read_blocks(document: str, mark: str) -> str:
     return "\n".join(blocks)
 
 
+def read_table(mark: str, page: str) -> list[list[str]]:
+    """The cells of the table under a mark."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    found = re.search(rf"<!-- {mark} -->\n\|.*\n\|[-|]+\n((?:\|.*\n)+)", text)
+    assert found is not None, mark
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in found[1].splitlines()]
+
+
 def adapt(server: ServerProcess, text: str) -> str:
     """Replace the address and the command of a page by those of this test."""
     text = re.sub(r"^(\.venv/bin/)?penstock ", f"{_PYTHON} -m penstock ", text, flags=re.MULTILINE)

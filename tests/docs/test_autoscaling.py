@@ -35,20 +35,12 @@ from penstock.domain.scaling.governor import Bound
 from penstock.domain.scaling.pressure import PressureLimits
 from penstock.domain.scaling.recommendation import Profile, ScalingReason
 from penstock.settings.fleets import parse_fleets
-from tests.docs.snippets import ROOT, read_blocks
+from tests.docs.snippets import read_blocks, read_table
 
 PAGE = "docs/autoscaling.md"
 PARTS = "docs/autoscaling-replicas.md"
 # Tables of their own, and the name, which is the table's.
 ELSEWHERE = {"profiles", "sources", "pressure", "alerts", "fleets", "name", "schedule"}
-
-
-def read_table(mark: str, page: str = PAGE) -> list[list[str]]:
-    """The cells of the table under a mark."""
-    text = (ROOT / page).read_text(encoding="utf-8")
-    found = re.search(rf"<!-- {mark} -->\n\|.*\n\|[-|]+\n((?:\|.*\n)+)", text)
-    assert found is not None, mark
-    return [[cell.strip() for cell in row.strip("|").split("|")] for row in found[1].splitlines()]
 
 
 def read_keys(mark: str, page: str = PAGE) -> dict[str, str]:
@@ -107,7 +99,7 @@ def test_every_reason_is_explained() -> None:
     known = {str(each) for kind in reasons for each in kind}
 
     explained = {
-        name for cells in read_table("reasons") for name in re.findall(r"`(\w+)`", cells[0])
+        name for cells in read_table("reasons", PAGE) for name in re.findall(r"`(\w+)`", cells[0])
     }
 
     assert explained == known | {"source_unavailable", "queue_unknown", "internal"}

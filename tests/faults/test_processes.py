@@ -45,7 +45,7 @@ def node(request: pytest.FixtureRequest, make_server: MakeServer) -> Server:
 def test_a_node_whose_processes_are_killed_keeps_serving_and_keeps_its_promises(
     node: Server, names: list[str]
 ) -> None:
-    kills, dice = figure(5, 60), random.Random(5)
+    kills, dice = figure(3, 60), random.Random(5)
     acked = kills * 300
 
     def kill_again_and_again(load: Load) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from penstock.version import __version__
 from tests.packages.environments import CleanEnvironment
+from tests.support.private_servers import free_port
 
 JOBS = """
 from penstock import Penstock
@@ -184,3 +185,32 @@ def test_the_extra_django_has_its_backend(run: Run) -> None:
     )
 
     assert run("python", "-c", program) == "sqlite:///data/penstock.db\n"
+
+
+def test_the_extra_mcp_has_its_tools(run: Run) -> None:
+    program = (
+        "from penstock.client.remote.server import Remote\n"
+        "from penstock.edge.mcp.server import build_server\n"
+        "print(build_server(Remote('http://127.0.0.1:1')).version)\n"
+    )
+
+    assert run("python", "-c", program) == f"{__version__}\n"
+
+
+def test_the_extra_mysql_reports_a_server_that_is_down(
+    clean: CleanEnvironment, tmp_path: Path
+) -> None:
+    """With the driver, an attempt to connect fails; without it, the install line is printed."""
+    url = f"mysql://penstock@127.0.0.1:{free_port()}/penstock"
+    command = [str(clean.bin / "penstock"), "migrate", "--store", url]
+    texts = []
+    for extra in ("", "mysql"):
+        variables = clean.variables(extra)
+        done = subprocess.run(
+            command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False
+        )
+        texts.append(done.stderr)
+
+    assert "pip install 'penstock-queue[mysql]'" in texts[0]
+    assert "pip install" not in texts[1]
+    assert texts[1].startswith("penstock: ")

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from penstock.domain.lake.layout import HISTORY
 from tests.pipeline.lake_driver import LakeDriver
+from tests.pipeline.rows import NEXT_DT, at
 from tests.support.spark_cache import java_options
 
 if TYPE_CHECKING:
@@ -57,6 +59,20 @@ def planned_once(spark: SparkSession) -> Iterator[None]:
     spark.conf.set("spark.sql.adaptive.enabled", "false")
     yield
     spark.conf.set("spark.sql.adaptive.enabled", "true")
+
+
+@pytest.fixture(scope="session")
+def computed_once(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> LakeDriver:
+    driver = LakeDriver(spark, tmp_path_factory.mktemp("computed") / "lake")
+    driver.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
+    driver.run("lifecycle")
+    return driver
+
+
+@pytest.fixture
+def computed_lake(computed_once: LakeDriver, tmp_path: Path) -> LakeDriver:
+    """A lake with a message on DT and one on NEXT_DT, for which `lifecycle` has run: a copy."""
+    return computed_once.copy_to(tmp_path / "computed")
 
 
 @pytest.fixture

@@ -73,11 +73,8 @@ def test_a_day_that_is_refused_ends_the_command_with_a_code_and_a_reason(
     assert "negative_wait (1 of 1)" in ran.out
 
 
-def test_with_nothing_new_there_is_nothing_to_compute(run: Run, driver: LakeDriver):
-    driver.archive(HISTORY, {})
-    driver.run("quality")
-
-    ran = run("pipeline", "run", "quality", "--lake", driver.folder)
+def test_with_nothing_new_there_is_nothing_to_compute(run: Run, computed_lake: LakeDriver):
+    ran = run("pipeline", "run", "quality", "--lake", computed_lake.folder)
 
     assert (ran.code, ran.out) == (0, "nothing to compute: no day has changed\n")
 
@@ -108,12 +105,10 @@ def test_invalid_arguments_are_reported_before_spark_is_started(
     assert same_session == []
 
 
-def test_the_status_shows_what_was_computed_and_what_is_stale(run: Run, driver: LakeDriver):
-    driver.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
-    driver.run("lifecycle")
-    driver.archive(HISTORY, {})
+def test_the_status_shows_what_was_computed_and_what_is_stale(run: Run, computed_lake: LakeDriver):
+    computed_lake.archive(HISTORY, {})
 
-    ran = run("pipeline", "status", "--lake", driver.folder, "--json")
+    ran = run("pipeline", "status", "--lake", computed_lake.folder, "--json")
 
     found = {record["job"]: record for record in ran.records}
     assert list(found) == list(MODULES)

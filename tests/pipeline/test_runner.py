@@ -16,6 +16,8 @@ from penstock.pipeline.runner import DaySpan
 from penstock.pipeline.runs import fingerprints, window
 from tests.pipeline.rows import DT, NEXT_DT, at, pairs
 
+pytestmark = pytest.mark.usefixtures("planned_once")
+
 
 def test_a_job_computes_every_day_once(driver):
     driver.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
@@ -27,28 +29,22 @@ def test_a_job_computes_every_day_once(driver):
     assert second == []
 
 
-def test_late_rows_change_only_their_own_day(driver):
-    driver.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
-    driver.run("lifecycle")
-
-    driver.archive(HISTORY, {"id": "late"})
-    ran = driver.ran("lifecycle")
+def test_late_rows_change_only_their_own_day(computed_lake):
+    computed_lake.archive(HISTORY, {"id": "late"})
+    ran = computed_lake.ran("lifecycle")
 
     assert {dt for _, dt in ran} == {DT}
-    assert pairs(driver.read("lifecycle"), "dt", "id") == [
+    assert pairs(computed_lake.read("lifecycle"), "dt", "id") == [
         (DT, "late"),
         (DT, "m-1"),
         (NEXT_DT, "m-1"),
     ]
 
 
-def test_running_a_day_again_replaces_it_and_adds_nothing(driver):
-    driver.archive(HISTORY, {}, {})
-    driver.run("lifecycle")
+def test_running_a_day_again_replaces_it_and_adds_nothing(computed_lake):
+    computed_lake.run("lifecycle", is_forced=True)
 
-    driver.run("lifecycle", is_forced=True)
-
-    assert driver.read("lifecycle").count() == 2
+    assert computed_lake.read("lifecycle").count() == 2
 
 
 def test_a_run_that_was_killed_before_it_was_recorded_is_repeated(driver):
@@ -61,14 +57,11 @@ def test_a_run_that_was_killed_before_it_was_recorded_is_repeated(driver):
     assert driver.read("lifecycle").count() == 2
 
 
-def test_a_day_without_rows_is_emptied(driver):
-    driver.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
-    driver.run("lifecycle")
+def test_a_day_without_rows_is_emptied(computed_lake):
+    nothing = computed_lake.read("lifecycle").limit(0)
+    computed_lake.lake.replace(LIFECYCLE, nothing, [DT])
 
-    nothing = driver.read("lifecycle").limit(0)
-    driver.lake.replace(LIFECYCLE, nothing, [DT])
-
-    assert pairs(driver.read("lifecycle"), "dt") == [(NEXT_DT,)]
+    assert pairs(computed_lake.read("lifecycle"), "dt") == [(NEXT_DT,)]
 
 
 def test_only_the_requested_days_are_computed_both_ends_included(driver):
@@ -110,13 +103,10 @@ def test_an_empty_lake_gives_nothing_to_do(driver):
     assert driver.run() == []
 
 
-def test_a_lake_can_be_moved_and_nothing_is_computed_again(driver, tmp_path):
-    driver.archive(HISTORY, {})
-    driver.run("lifecycle")
+def test_a_lake_can_be_moved_and_nothing_is_computed_again(computed_lake, tmp_path):
+    moved = computed_lake.folder.rename(tmp_path / "elsewhere")
 
-    moved = driver.folder.rename(tmp_path / "elsewhere")
-
-    assert type(driver)(driver.spark, moved).ran("lifecycle") == []
+    assert type(computed_lake)(computed_lake.spark, moved).ran("lifecycle") == []
 
 
 def test_the_jobs_that_a_job_needs_run_before_it():

@@ -19,6 +19,7 @@ from penstock.pipeline.spark.errors import SPARK_ERRORS, explain
 from tests.pipeline.lake_driver import LakeDriver
 from tests.pipeline.rows import DT, NEXT_DT, at, day_after, pairs
 
+pytestmark = pytest.mark.usefixtures("planned_once")
 DAMAGED, RETYPED, EMPTY = NEXT_DT, day_after(DT, 2), day_after(DT, 3)
 LAST = day_after(DT, 4)
 
@@ -54,9 +55,8 @@ def test_a_day_with_an_unreadable_file_is_refused_until_the_file_was_replaced(dr
     assert driver.read("lifecycle").count() == 5
 
 
-def test_a_damaged_file_of_a_table_stops_the_jobs_that_read_it_until_it_is_deleted(driver):
-    driver.archive(HISTORY, {}, {"finished_at": at("12:00:00", NEXT_DT)})
-    driver.run("lifecycle")
+def test_a_damaged_file_of_a_table_stops_the_jobs_that_read_it_until_it_is_deleted(computed_lake):
+    driver = computed_lake
     [damaged] = (driver.folder / "derived" / "lifecycle" / f"dt={DT}").glob("*.parquet")
     damage(damaged)
 
@@ -71,9 +71,8 @@ def test_a_damaged_file_of_a_table_stops_the_jobs_that_read_it_until_it_is_delet
     assert {("slo", DT), ("lifecycle", DT)} <= set(_done(second))
 
 
-def test_files_of_a_table_that_were_changed_or_deleted_are_computed_again(driver):
-    days = [DT, NEXT_DT]
-    driver.archive(HISTORY, *({"finished_at": at("12:00:00", day)} for day in days))
+def test_files_of_a_table_that_were_changed_or_deleted_are_computed_again(computed_lake):
+    driver = computed_lake
     driver.run("slo")
     derived = driver.folder / "derived"
     [cut] = (derived / "lifecycle" / f"dt={DT}").glob("*.parquet")
@@ -90,9 +89,8 @@ def test_files_of_a_table_that_were_changed_or_deleted_are_computed_again(driver
     assert driver.ran("slo") == []
 
 
-def test_a_damaged_file_of_the_log_of_runs_is_named_and_can_be_deleted(driver):
-    driver.archive(HISTORY, {})
-    driver.run("lifecycle")
+def test_a_damaged_file_of_the_log_of_runs_is_named_and_can_be_deleted(computed_lake):
+    driver = computed_lake
     for file in (driver.folder / "derived" / "runs").glob("*.parquet"):
         file.write_bytes(b"PAR1" + b"?" * 500 + b"PAR1")
 
@@ -106,11 +104,12 @@ def test_a_damaged_file_of_the_log_of_runs_is_named_and_can_be_deleted(driver):
     )
     for file in (driver.folder / "derived" / "runs").glob("*.parquet"):
         file.unlink()
-    assert driver.ran("lifecycle") == [("quality", DT), ("lifecycle", DT)]
+    again = [(job, day) for job in ("quality", "lifecycle") for day in (DT, NEXT_DT)]
+    assert driver.ran("lifecycle") == again
 
 
-def test_a_damaged_file_of_a_table_does_not_stop_the_jobs_that_do_not_read_it(driver):
-    driver.archive(HISTORY, {}, {"finished_at": at("12:00:00", NEXT_DT)})
+def test_a_damaged_file_of_a_table_does_not_stop_the_jobs_that_do_not_read_it(computed_lake):
+    driver = computed_lake
     driver.run("rollups")
     [damaged, *_] = (driver.folder / "derived" / "rollups" / f"dt={DT}").glob("*.parquet")
     damage(damaged)

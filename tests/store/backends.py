@@ -6,15 +6,24 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from penstock.ports.store import Store
+from penstock.store.mariadb.store import open_mariadb
 from penstock.store.postgres.store import migrate, open_postgres
 from penstock.store.store import open_sqlite
 
 BACKENDS = ("sqlite", "postgres")
+EVERY_BACKEND = (*BACKENDS, "mariadb")
 PLAIN = "sqlite, plain"  # without checksums: opened through Python's sqlite3
 
 Open = Callable[[], Store]
+
+
+@pytest.fixture(name="backend", params=EVERY_BACKEND)
+def every_backend(request: pytest.FixtureRequest) -> str:
+    """For tests of the contract: what is above the store runs on two."""
+    return str(request.param)
 
 
 def sqlite_at(folder: Path, *, checksums: bool = True) -> Open:
@@ -24,6 +33,10 @@ def sqlite_at(folder: Path, *, checksums: bool = True) -> Open:
 def postgres_at(url: str) -> Open:
     # One writer, as with SQLite: concurrent writers have tests of their own.
     return lambda: open_postgres(url, lanes=1)
+
+
+def mariadb_at(url: str) -> Open:
+    return lambda: open_mariadb(url, lanes=1)
 
 
 class RenewableDatabase:

@@ -8,7 +8,15 @@ import pytest
 
 from penstock.ports.store import Store
 from tests.clocks import ManualClock
-from tests.store.backends import BACKENDS, PLAIN, Open, RenewableDatabase, postgres_at, sqlite_at
+from tests.store.backends import (
+    BACKENDS,
+    PLAIN,
+    Open,
+    RenewableDatabase,
+    mariadb_at,
+    postgres_at,
+    sqlite_at,
+)
 from tests.store.driver import StoreDriver
 from tests.support.postgres import PostgresCluster
 
@@ -27,6 +35,8 @@ def renewable_database(postgres_cluster: PostgresCluster) -> Iterator[RenewableD
 @pytest.fixture
 def open_store(backend: str, request: pytest.FixtureRequest) -> Open:
     """Opens the test's own database; a second call opens the same one again."""
+    if backend == "mariadb":
+        return mariadb_at(request.getfixturevalue("renewable_mariadb").renew())
     if backend != "postgres":
         folder: Path = request.getfixturevalue("tmp_path")
         return sqlite_at(folder, checksums=backend != PLAIN)

@@ -1,12 +1,13 @@
 """The schema that all migrations together make, as SQL to read.
 
-    python -m tests.store.schema      rewrites src/penstock/store/schema/{sqlite,postgres}.sql
+    python -m tests.store.schema      rewrites src/penstock/store/schema/*.sql
 
 A test compares the committed files with the migrations on an empty database.
 """
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,9 +16,11 @@ import apsw
 import psycopg
 
 import penstock.store
+from penstock.store.mariadb.store import migrate as migrate_mariadb
 from penstock.store.postgres.store import migrate
 from penstock.store.store import migrate_sqlite
 from tests.clocks import NOON
+from tests.support.mariadb import MariadbServer
 from tests.support.postgres import PostgresCluster
 
 FOLDER = Path(penstock.store.__file__).parent / "schema"
@@ -42,6 +45,20 @@ def postgres_schema(url: str) -> str:
     migrate(url)
     with psycopg.connect(url) as db:
         parts = [*_sequences(db), *_tables(db), *_functions(db)]
+    return HEAD + "".join(f"\n{part};\n" for part in parts)
+
+
+def mariadb_schema(url: str, server: MariadbServer) -> str:
+    migrate_mariadb(url)
+    with server.connect(url) as db, db.cursor() as cursor:
+        cursor.execute("SHOW FULL TABLES")
+        kinds = {name: kind.replace("BASE ", "") for name, kind in cursor.fetchall()}
+        parts = []
+        for name, kind in sorted(kinds.items()):
+            cursor.execute(f"SHOW CREATE {kind} `{name}`")
+            [(_, text)] = cursor.fetchall()
+            text = re.sub(r" AUTO_INCREMENT=\d+", "", text).replace("`", "")
+            parts.append(re.sub(r"(?m)^(  (?:UNIQUE )?)KEY ", r"\1INDEX ", text))
     return HEAD + "".join(f"\n{part};\n" for part in parts)
 
 
@@ -140,6 +157,8 @@ def write_all() -> None:
     with PostgresCluster() as cluster:
         cluster.start()
         (FOLDER / "postgres.sql").write_text(postgres_schema(cluster.new_database()))
+    with MariadbServer(in_memory=True) as server:
+        (FOLDER / "mariadb.sql").write_text(mariadb_schema(server.new_database(), server))
 
 
 if __name__ == "__main__":

@@ -4,8 +4,11 @@ import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
 from penstock.ports.store import Store
+from tests.store.backends import every_backend
 from tests.store.flow_machine import FlowMachine
 from tests.store.test_state_machine import IS_FULL, PLAYS
+
+__all__ = ["every_backend"]  # a fixture
 
 
 @pytest.mark.timeout(7_200 if IS_FULL else 240)

@@ -19,10 +19,12 @@ from penstock.domain.queue.queue import Queue
 from penstock.ports.store import Store
 from tests.clocks import ManualClock
 from tests.store import flows
-from tests.store.backends import Open
+from tests.store.backends import Open, every_backend
 from tests.store.counter_checks import check_counters
 from tests.store.driver import WAIT_S, StoreDriver
 from tests.store.flows import a_callback, a_member
+
+__all__ = ["every_backend"]  # a fixture
 
 FLOWS = 30
 

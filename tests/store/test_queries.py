@@ -1,6 +1,7 @@
 """The named queries: shared by default, and an override has the same interface."""
 
 import ast
+import itertools
 import re
 from importlib import resources
 
@@ -9,14 +10,18 @@ import pytest
 from penstock.store.queries import MESSAGE_COLUMNS, Queries
 from tests.architecture.source import PACKAGE
 
-DIALECTS = ("sqlite", "postgres")
+DIALECTS = ("sqlite", "postgres", "mariadb")
 SQL = resources.files("penstock.store").joinpath("sql")
 
 NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 COMMENT = re.compile(r"--[^\n]*")
 MARK = re.compile(r"\{[\w:.]+\}")
 # Not parameters: quoted text, a column of JSON, and the second colon of a cast.
-PARAMETER = re.compile(r"'(?:[^']|'')*'|\{json:[\w.]+\}|(?<!:):([a-z_]\w*)|\{list:(\w+)\}")
+PARAMETER = re.compile(
+    r"'(?:[^']|'')*'|\{json:[\w.]+\}|\{(?:found|slot):[^}]*\}"
+    r"|(?<!:):([a-z_]\w*)|\{(?:list|slots|table):(\w+)[^}]*\}|<<each (\w+):"
+)
+EACH = "each"  # in an arm of MariaDB: one member of a list
 
 
 def load(folder: str) -> dict[str, str]:
@@ -35,7 +40,7 @@ def statement(text: str) -> str:
 
 def parameters(text: str) -> set[str]:
     found = PARAMETER.findall(statement(text))
-    return {name or list_name for name, list_name in found if name or list_name}
+    return {name for names in found for name in names if name} - {EACH}
 
 
 COMMON = load("common")
@@ -52,13 +57,15 @@ def test_an_override_takes_the_same_parameters_as_what_it_replaces(dialect, name
     assert parameters(ours) == parameters(common)
 
 
-def test_queries_that_both_dialects_override_take_the_same_parameters():
-    sqlite, postgres = OWN["sqlite"], OWN["postgres"]
-
+@pytest.mark.parametrize(("one", "other"), list(itertools.combinations(DIALECTS, 2)))
+def test_queries_that_two_dialects_override_take_the_same_parameters(one, other):
     differing = {
         name
-        for name in sqlite.keys() & postgres.keys()
-        if parameters(sqlite[name]) != parameters(postgres[name])
+        for name in OWN[one].keys() & OWN[other].keys()
+        if statement(OWN[one][name])
+        and statement(OWN[other][name])
+        and name not in COMMON
+        and parameters(OWN[one][name]) != parameters(OWN[other][name])
     }
 
     assert differing == set()
@@ -112,10 +119,11 @@ def is_named(name: str, texts: set[str]) -> bool:
 def test_a_query_of_one_dialect_is_used_by_that_dialects_modules_only():
     everywhere = uses()
     del everywhere["maintenance/promote.py"]  # it has both dialects
-    moved = {name for name in OWN["sqlite"] | OWN["postgres"] if name.startswith("promote.")}
-
-    for dialect, other in (DIALECTS, DIALECTS[::-1]):
-        for name in OWN[dialect].keys() - COMMON.keys() - OWN[other].keys() - moved:
+    for dialect in DIALECTS:
+        others = set().union(*(OWN[other] for other in DIALECTS if other != dialect))
+        for name in OWN[dialect].keys() - COMMON.keys() - others:
+            if name.startswith("promote."):
+                continue
             askers = [module for module, texts in everywhere.items() if name in texts]
             assert askers, name
             assert all(dialect in module or "damage/" in module for module in askers), (
@@ -158,6 +166,7 @@ def test_no_mark_is_left_over(dialect):
     }
     marks |= {"lock": "", "columns": "a", "order": "a", "begin": "", "result": "NULL"}
     marks |= {"row": "a", "arrays": "a"}
+    marks |= dict.fromkeys(("ready", "locked", "wanted", "condition", "limit"), "a")
 
     left = [name for name in queries.names() if MARK.search(queries.text(name, **marks))]
 

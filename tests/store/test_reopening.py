@@ -9,7 +9,10 @@ from penstock.ports.store import Acted
 from penstock.store.store import open_sqlite
 from tests.clocks import ManualClock
 from tests.factories import a_new_message
+from tests.store.backends import every_backend
 from tests.store.driver import StoreDriver
+
+__all__ = ["every_backend"]  # a fixture
 
 
 def test_everything_is_there_again(open_store):

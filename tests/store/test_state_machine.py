@@ -7,7 +7,10 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from penstock.ports.store import Store
+from tests.store.backends import every_backend
 from tests.store.machine import StoreMachine
+
+__all__ = ["every_backend"]  # a fixture
 
 IS_FULL = os.environ.get("PENSTOCK_FAULTS") == "full"
 

@@ -1,6 +1,7 @@
 """An elastic fleet through an orderly restart of its autoscaler, and through a crash.
 
-Not over HTTP: an autoscaler opens the store itself.
+Not over HTTP: an autoscaler opens the store itself.  On one store, because `tests/autoscaling`
+does on both what differs between them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import signal
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
@@ -19,6 +19,7 @@ from penstock.settings.load import Flag
 from penstock.wiring.autoscaling import FOLDER
 from penstock.wiring.broker import Broker, open_broker
 from tests.autoscaling.test_command_line import pids
+from tests.stories.conftest import OpenEnvironment
 from tests.stories.environment import Program, StoryEnvironment
 
 PICTURES = 120
@@ -68,8 +69,13 @@ class Fleet:
 
 
 @pytest.fixture
-def fleet(embedded_environment: StoryEnvironment) -> Iterator[Fleet]:
-    found = Fleet(embedded_environment)
+def environment(open_environment: OpenEnvironment) -> StoryEnvironment:
+    return open_environment("sqlite")
+
+
+@pytest.fixture
+def fleet(environment: StoryEnvironment) -> Iterator[Fleet]:
+    found = Fleet(environment)
     yield found
     for pid in found.workers:
         with suppress(ProcessLookupError):
@@ -77,9 +83,9 @@ def fleet(embedded_environment: StoryEnvironment) -> Iterator[Fleet]:
 
 
 @pytest.fixture
-def broker(embedded_environment: StoryEnvironment, tmp_path: Path) -> Iterator[Broker]:
+def broker(environment: StoryEnvironment) -> Iterator[Broker]:
     """The store as an operator sees it."""
-    flags = {"store.url": Flag("--store", embedded_environment.store)}
+    flags = {"store.url": Flag("--store", environment.store)}
     opened = open_broker(load(config=None, env={}, flags=flags).settings)
     yield opened
     opened.close()

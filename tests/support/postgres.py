@@ -9,6 +9,8 @@ memory. It ends with its owner, however the owner ends (see server_guard.py). If
 server runs as an unprivileged user, because PostgreSQL refuses to run as root.
 """
 
+from __future__ import annotations
+
 import atexit
 import itertools
 import os
@@ -37,7 +39,8 @@ SETTINGS: Mapping[str, str] = {
     "shared_buffers": "32MB",
     "max_wal_size": "512MB",
     "checkpoint_timeout": "30min",
-    "autovacuum_naptime": "5s",
+    # A process for each database every time; tables are emptied for each test.
+    "autovacuum_naptime": "20s",
     "timezone": "UTC",
     "log_min_messages": "warning",
 }
@@ -57,7 +60,9 @@ class PostgresCluster:
         fsync: bool = True,
         in_memory: bool = False,
         settings: Mapping[str, str] | None = None,
+        standby_of: PostgresCluster | None = None,
     ) -> None:
+        """`standby_of`: a running server, of which this one is a streaming standby."""
         programs = postgres_binaries.require()
         self._user = _unprivileged_user()
         self.folder = _make_folder(self._user, in_memory=in_memory)
@@ -69,7 +74,8 @@ class PostgresCluster:
         self._guard = start_guard(self.folder)
         atexit.register(self.close)
         self._bin = self._reachable(programs)
-        self._init({**SETTINGS, "fsync": "on" if fsync else "off", **(settings or {})})
+        self._create_files(standby_of)
+        self._configure({**SETTINGS, "fsync": "on" if fsync else "off", **(settings or {})})
 
     def __enter__(self) -> Self:
         self.start()
@@ -159,9 +165,25 @@ class PostgresCluster:
             return postgres_binaries.copy(folder, self.folder / "server")
         return folder
 
-    def _init(self, settings: Mapping[str, str]) -> None:
-        options = ["--no-sync", "--encoding=UTF8", "--locale=C", "--auth=trust"]
-        self._run([self._bin / "initdb", "-D", self.data, "-U", _SUPERUSER, *options])
+    def set(self, name: str, value: str) -> None:
+        """Change a setting of the running server."""
+        self._as_admin(f"ALTER SYSTEM SET {name} = '{value}'")
+        self._as_admin("SELECT pg_reload_conf()")
+
+    def promote(self) -> None:
+        """Let a standby become the primary; returns when it takes writes."""
+        self._as_admin("SELECT pg_promote()")
+
+    def _create_files(self, primary: PostgresCluster | None) -> None:
+        if primary is None:
+            options = ["--no-sync", "--encoding=UTF8", "--locale=C", "--auth=trust"]
+            self._run([self._bin / "initdb", "-D", self.data, "-U", _SUPERUSER, *options])
+        else:
+            options = ["--no-sync", "--checkpoint=fast", "--write-recovery-conf"]
+            source = f"host=127.0.0.1 port={primary.port} user={_SUPERUSER}"
+            self._run([self._bin / "pg_basebackup", "-D", self.data, "-d", source, *options])
+
+    def _configure(self, settings: Mapping[str, str]) -> None:
         address = {
             "listen_addresses": "127.0.0.1",
             "port": str(self.port),

@@ -2,7 +2,7 @@
 
 A test belongs to the quick tier unless it
 
-- runs on PostgreSQL, as its parameters show,
+- runs on PostgreSQL or MariaDB, as its parameters show,
 - requests a fixture of FIXTURES,
 - is in one of PLACES, or marked `slow`.
 
@@ -20,6 +20,7 @@ FIXTURES = {
     "browser": "Chromium",
     "make_process": "a server process for each test",
     "make_server": "a server for each test",
+    "mariadb_server": "MariaDB",
     "postgres_cluster": "PostgreSQL",
     "rabbit": "RabbitMQ",
     "s3_place": "an S3 server",
@@ -32,6 +33,7 @@ PLACES = {
     "tests/console/": "Chromium",
     "tests/deploy/": "helm, proxies, servers",
     "tests/django/test_example.py": "a worker and a Django project",
+    "tests/docs/test_site.py": "builds a site",
     "tests/docs/test_bus.py": "runs the pages' programs",
     "tests/docs/test_external_workers.py": "runs the pages' programs",
     "tests/docs/test_jobs.py": "runs the pages' programs",
@@ -63,7 +65,7 @@ PLACES = {
     "tests/support/": "starts the servers of the other tests",
 }
 
-_POSTGRES = re.compile(r"(?<![a-z])postgres(?![a-z])")
+_SERVERS = re.compile(r"(?<![a-z])(postgres|mariadb)(?![a-z])")
 
 
 def is_quick_place(path: Path, root: Path) -> bool:
@@ -77,4 +79,4 @@ def is_quick(item: pytest.Item) -> bool:
     if not FIXTURES.keys().isdisjoint(getattr(item, "fixturenames", ())):
         return False
     parameters = getattr(getattr(item, "callspec", None), "params", {})
-    return not any(_POSTGRES.search(str(value)) for value in parameters.values())
+    return not any(_SERVERS.search(str(value)) for value in parameters.values())

@@ -200,6 +200,7 @@ PATH_PARAMETERS = {
     "fleet": PathParameter("The name of the fleet.", _TEXT, "mail", errors.FleetNotFound),
     "flow": PathParameter("The id of the flow.", _UUID, error=errors.FlowNotFound),
     "id": PathParameter("The id of the message.", _UUID, error=errors.MessageNotFound),
+    "key": PathParameter("The id of the key.", _TEXT, error=errors.NotFound),
     "move": PathParameter("The id of the move.", _UUID, error=errors.MoveNotFound),
     "question": PathParameter(
         "The name of the question.", _NAME, "breaker", errors.QuestionNotFound

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from penstock.domain.queue.queue import QueueSettings
 from penstock.edge.aweq.api import AweqApi
 from penstock.edge.console.api import ConsoleApi
@@ -19,6 +21,7 @@ from penstock.edge.server.request import Handler
 from penstock.edge.server.router import HttpRoute
 from penstock.edge.sns.api import SnsApi
 from penstock.edge.sqs.api import SqsApi
+from penstock.operations.change_log import logged
 from penstock.runtime.waiting_claims import ClaimWaiter
 from penstock.services.queues import ProtocolQueue
 from penstock.wiring.broker import Broker
@@ -31,7 +34,7 @@ def routes(broker: Broker, claims: ClaimWaiter) -> list[HttpRoute]:
     scheme = _scheme(broker)
     found = [
         *_hot_routes(broker, claims),
-        *routes_of(handlers_of(broker, claims)),
+        *routes_of(logged(handlers_of(broker, claims), broker.store, broker.clock)),
         *_task_routes(broker, claims),
         *_push_routes(broker),
         *MetricsApi(
@@ -59,11 +62,16 @@ def routes(broker: Broker, claims: ClaimWaiter) -> list[HttpRoute]:
             broker.logins,
             is_tls=scheme == "https",
             has_aweq=broker.settings.aweq.enabled,
+            is_aweq_used=partial(_has_queue, broker, broker.settings.aweq.queue),
         ).routes()
     sns = _sns(broker)
     if sns is not None:
         found += sns.routes()
     return found + _sqs_routes(broker, claims, docs.home, None if sns is None else sns.handle)
+
+
+async def _has_queue(broker: Broker, name: str) -> bool:
+    return await broker.queues.exists(name)
 
 
 def front_routes(broker: Broker, claims: ClaimWaiter, forward: Handler) -> list[HttpRoute]:

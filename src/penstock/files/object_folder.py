@@ -50,7 +50,7 @@ class ObjectFolder:
         return None
 
     def names(self, path: str = "") -> list[str]:
-        return sorted(found.base_name for found in self._found(path, recursive=False))
+        return sorted(found.base_name for found in self._list(path, recursive=False))
 
     def has_entries(self, path: str) -> bool:
         with self._translate_errors():
@@ -61,7 +61,7 @@ class ObjectFolder:
         root = self._at("")
         entries = [
             FileEntry(found.path[len(root) :].lstrip("/"), found.size, found.mtime_ns // 1_000_000)
-            for found in self._found(path, recursive=True)
+            for found in self._list(path, recursive=True)
             if found.type == fs.FileType.File
         ]
         inside = len(path.rstrip("/")) + 1 if path else 0
@@ -77,7 +77,7 @@ class ObjectFolder:
 
     def remove_folder(self, path: str) -> None:
         with self._translate_errors():
-            for found in self._found(path, recursive=True):
+            for found in self._list(path, recursive=True):
                 if found.type == fs.FileType.File:
                     self._files.delete_file(found.path)
 
@@ -96,7 +96,7 @@ class ObjectFolder:
             [there] = self._files.get_file_info([self._at(path)])
         return FileEntry(path, there.size, there.mtime_ns // 1_000_000)
 
-    def _found(self, path: str, *, recursive: bool) -> list[Any]:
+    def _list(self, path: str, *, recursive: bool) -> list[Any]:
         selector = fs.FileSelector(self._at(path), recursive=recursive, allow_not_found=True)
         with self._translate_errors():
             return list(self._files.get_file_info(selector))

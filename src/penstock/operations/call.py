@@ -21,6 +21,7 @@ class Call(msgspec.Struct, Generic[Body, Query], frozen=True, kw_only=True):
     body: Body
     query: Query
     caller: Caller = ANYONE
+    origin: str = ""  # the address that the call came from; empty: unknown, or in process
     only_new: bool = False  # a PUT must not replace an existing resource (HTTP: If-None-Match: *)
     instant: ToInstant  # renders instants: text for HTTP, datetimes in process
     json_value: Callable[[str], Any]  # renders stored JSON: raw for HTTP, decoded in process

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Collection
 
 import msgspec
 
@@ -26,6 +27,7 @@ FRESH_MS = 1_000  # how long a node may accept a login that was ended on another
 _TOKEN_DIGITS = 40
 _TOKEN = re.compile(f"[0-9a-f]{{{_TOKEN_DIGITS}}}")
 _MAX_REMEMBERED = 10_000
+_USE_EVERY_MS = 60_000  # how often the use of a key is noted
 
 
 class NewKey(msgspec.Struct, frozen=True):
@@ -53,10 +55,18 @@ class KeyService:
         self._fingerprint = None if file_secret is None else access.fingerprint(file_secret)
 
     def create(
-        self, name: str, *, roles: tuple[Role, ...], queues: tuple[str, ...] = ("*",)
+        self,
+        name: str,
+        *,
+        roles: tuple[Role, ...],
+        queues: tuple[str, ...] = ("*",),
+        expires_at: int | None = None,
     ) -> Work[NewKey]:
         if not name or len(name) > 80 or not roles:
             raise InvalidRequest("a key needs a name of 1 to 80 characters and at least one role")
+        now = self._clock.now()
+        if expires_at is not None and expires_at <= now:
+            raise InvalidRequest("expires_at must be in the future")
         key_id = self._dice.digits(_ID_DIGITS)
         secret = f"{PREFIX}_{key_id}_{self._dice.digits(_SECRET_DIGITS)}"
         key = ApiKey(
@@ -65,8 +75,9 @@ class KeyService:
             secret_hash=access.hash_secret(secret),
             roles=roles,
             queues=access.check_patterns(queues),
-            created_at=self._clock.now(),
+            created_at=now,
             signed_with=self._fingerprint,
+            expires_at=expires_at,
         )
 
         def do(session: Session) -> NewKey:
@@ -77,6 +88,19 @@ class KeyService:
 
     def all(self) -> Work[list[ApiKey]]:
         return read(self._store, lambda session: session.keys.all())
+
+    def now(self) -> int:
+        return self._clock.now()
+
+    def note_uses(self, key_ids: Collection[str]) -> None:
+        """Does not wait: nothing depends on it."""
+        now = self._clock.now()
+
+        def do(session: Session) -> None:
+            for key_id in key_ids:
+                session.keys.use(key_id, now=now)
+
+        self._store.write(do)
 
     def signing_secret(self, key: ApiKey) -> str:
         """Raises InvalidRequest if the key was created with another secret file."""
@@ -103,10 +127,17 @@ class KeyService:
 class _KeySnapshot:
     """The keys as of one refresh, and the callers identified with them since."""
 
-    def __init__(self, keys: list[ApiKey]) -> None:
-        self.by_id = {key.key_id: key for key in keys if key.revoked_at is None}
+    def __init__(self, keys: list[ApiKey], *, now: int = 0) -> None:
+        self.by_id = {key.key_id: key for key in keys if key.is_usable(now=now)}
         self.callers: dict[str, Caller] = {}  # by secret
         self.signers: dict[str, Signer] = {}  # by id
+        self.presented: set[str] = set()  # ids of keys behind logins
+
+    @property
+    def used(self) -> set[str]:
+        """The keys that callers have presented; costs the hot path nothing."""
+        callers = {caller.key_id for caller in self.callers.values() if caller.key_id}
+        return callers | self.signers.keys() | self.presented
 
 
 class Keyring:
@@ -124,7 +155,15 @@ class Keyring:
         self.is_needed = required == "always"
 
     def take(self, keys: list[ApiKey]) -> None:
-        self._snapshot = _KeySnapshot(keys)
+        now = self._keys.now()
+        used, self._snapshot = self._snapshot.used, _KeySnapshot(keys, now=now)
+        stale = {
+            key.key_id
+            for key in keys
+            if key.key_id in used and (key.last_used_at or 0) <= now - _USE_EVERY_MS
+        }
+        if stale:
+            self._keys.note_uses(stale)
         # `auto`: as soon as a key exists; revoking the last one must not open access.
         self.is_needed = self._required == "always" or (self._required == "auto" and bool(keys))
 
@@ -146,8 +185,12 @@ class Keyring:
 
     def caller_with(self, key_id: str) -> Caller | None:
         """The caller with this key, if it is in use; for callers that have authenticated before."""
-        key = self._snapshot.by_id.get(key_id)
-        return None if key is None else access.caller_of(key)
+        snapshot = self._snapshot
+        key = snapshot.by_id.get(key_id)
+        if key is None:
+            return None
+        snapshot.presented.add(key_id)
+        return access.caller_of(key)
 
     def is_still_valid(self, caller: Caller) -> bool:
         """Whether the caller is still accepted; for long-lived connections such as live updates."""
@@ -166,7 +209,7 @@ class Keyring:
         parts = secret.split("_")
         key = snapshot.by_id.get(parts[1]) if len(parts) == 3 else None
         if key is None or not access.matches(key, secret):
-            raise Unauthenticated("this API key is unknown or revoked")
+            raise Unauthenticated("this API key is unknown, revoked or expired")
         caller = access.caller_of(key)
         snapshot.callers[secret] = caller
         return caller

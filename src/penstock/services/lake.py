@@ -80,9 +80,9 @@ class RestoreService:
             store.read(lambda session: session.archive.lake_id()).result()
         )
 
-    def known(self, rows: Sequence[LakeMessage]) -> set[str]:
+    def known_ids(self, rows: Sequence[LakeMessage]) -> set[str]:
         """The ids of messages that would not be restored."""
-        return self._store.read(lambda session: self._known(session, rows)).result()
+        return self._store.read(lambda session: self._known_ids(session, rows)).result()
 
     def make_queues(self, settings: Mapping[str, str]) -> int:
         """Create missing queues; `settings`: JSON texts by name, as the queues had them."""
@@ -100,10 +100,10 @@ class RestoreService:
         """Restore these messages in one transaction."""
         now = self._clock.now()
         return self._store.write(
-            lambda session: _put(session, rows, self._known(session, rows), now=now)
+            lambda session: _put(session, rows, self._known_ids(session, rows), now=now)
         )
 
-    def _known(self, session: Session, rows: Sequence[LakeMessage]) -> set[str]:
+    def _known_ids(self, session: Session, rows: Sequence[LakeMessage]) -> set[str]:
         known = session.restoring.known([row["id"] for row in rows])
         if self._is_own:
             known |= {row["id"] for row in rows if row.get("ended_at") is not None}

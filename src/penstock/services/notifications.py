@@ -73,7 +73,7 @@ class NotificationService:
         """Live notifications, in the order in which they were recorded; raises QueueNotFound."""
         self._check(wanted)
         max_bytes = self._limits.max_answer_bytes
-        return read(self._store, lambda session: _found(session, wanted, max_bytes))
+        return read(self._store, lambda session: _page(session, wanted, max_bytes))
 
     def past(self, wanted: HistoryFilter) -> Work[EndedPage]:
         """Ended notifications, newest first, with their content if it is still stored."""
@@ -130,7 +130,7 @@ class NotificationService:
         self._check(unclaimed)
 
         def do(session: Session) -> RemoveResult:
-            tagged = _tagged(session, unclaimed)
+            tagged = _with_queue_no(session, unclaimed)
             found = session.tagged.find(tagged)
             if not found:
                 return RemoveResult(0, is_done=True)
@@ -147,14 +147,14 @@ class NotificationService:
             raise InvalidRequest(f"limit must be from 1 to {self._limits.max_claim}")
 
 
-def _tagged(session: Session, wanted: NotificationFilter) -> Tagged:
+def _with_queue_no(session: Session, wanted: NotificationFilter) -> Tagged:
     if wanted.queue is None:
         return wanted
     return msgspec.structs.replace(wanted, queue_no=session.queues.named(wanted.queue).queue_no)
 
 
-def _found(session: Session, wanted: NotificationFilter, max_bytes: int) -> NotificationPage:
-    matching = session.tagged.find(_tagged(session, wanted))
+def _page(session: Session, wanted: NotificationFilter, max_bytes: int) -> NotificationPage:
+    matching = session.tagged.find(_with_queue_no(session, wanted))
     found = matching[: count_fitting((message.size for message in matching), max_bytes)]
     contents = session.tagged.contents(found)
     views = []

@@ -125,7 +125,9 @@ def _refuse_unknown_kinds(given: dict[str, Any]) -> None:
     for name, source in sources.items() if isinstance(sources, dict) else ():
         kind = source.get("kind") if isinstance(source, dict) else None
         if kind not in SOURCE_KINDS:
-            raise SourceUnknown(f"sources.{name}: unknown kind {kind!r}; {_known(SOURCE_KINDS)}")
+            raise SourceUnknown(
+                f"sources.{name}: unknown kind {kind!r}; {_known_names(SOURCE_KINDS)}"
+            )
 
 
 def _check(fleets: Fleets) -> None:
@@ -150,7 +152,7 @@ def _check_fleet(name: str, fleet: Fleet, fleets: Fleets) -> None:
     if not _NAME.fullmatch(name):
         raise FleetsRefused(f"fleets.{name[:100]}: use only letters, digits, _ . - in a name")
     if fleet.source not in (OWN, *fleets.sources):
-        known = _known((OWN, *fleets.sources))
+        known = _known_names((OWN, *fleets.sources))
         raise SourceUnknown(f"fleets.{name}: unknown source {fleet.source!r}; {known}")
     _check_goals(name, fleet, fleets)
     if fleet.min > fleet.max:
@@ -268,7 +270,7 @@ def _error_text(text: str, place: str) -> str:
     if unknown:
         what += _hint(unknown[1])
     if where.endswith("replicas.kind"):
-        what += f"; {_known(_KINDS)}"
+        what += f"; {_known_names(_KINDS)}"
     return f"{where}: {what}" if where else what
 
 
@@ -282,5 +284,5 @@ def _all_keys() -> set[str]:
     return {field for record in records for field in record.__struct_encode_fields__}
 
 
-def _known(names: Iterable[str]) -> str:
+def _known_names(names: Iterable[str]) -> str:
     return f"known: {', '.join(names)}"

@@ -8,6 +8,8 @@ from penstock.domain.errors import InvalidRequest
 
 SQLITE = "sqlite:///"
 POSTGRES = ("postgresql://", "postgres://")
+MARIADB = ("mysql://", "mariadb://")
+STORES = (SQLITE, *POSTGRES, *MARIADB)
 
 # Greedy up to the last @: a password may contain an unquoted one.
 _IN_URL = re.compile(r"(//[^:/@\s]*:)[^\s]*(@)")
@@ -17,9 +19,9 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/*")
 
 def check_store_url(url: str) -> str:
     """Return the URL; raise InvalidRequest if it does not name a store."""
-    if not url.startswith((SQLITE, *POSTGRES)):
+    if not url.startswith(STORES):
         raise InvalidRequest(
-            f"store.url is {quoted_url(url)}; use sqlite:///path or postgresql://…"
+            f"store.url is {quoted_url(url)}; use sqlite:///path, postgresql://… or mysql://…"
         )
     path = url.removeprefix(SQLITE).partition("?")[0]
     if path == ":memory:":
@@ -30,6 +32,13 @@ def check_store_url(url: str) -> str:
     if not path:
         raise InvalidRequest(f"{url!r} lacks the path of a file, as in sqlite:///jobs.db")
     return url
+
+
+def backend_of(url: str) -> str:
+    """The name of the store behind a URL, as the API reports it."""
+    if url.startswith(MARIADB):
+        return "mariadb"
+    return "postgres" if url.startswith(POSTGRES) else "sqlite"
 
 
 def without_passwords(text: str) -> str:

@@ -72,7 +72,7 @@ class ServerSettings:
 @dataclass(frozen=True, kw_only=True)
 class StoreSettings:
     url: str | None = setting(
-        None, "sqlite:///path or postgresql://…; unset: penstock.db in the data folder"
+        None, "sqlite:///path, postgresql://… or mysql://…; unset: penstock.db in the data folder"
     )
     patience_ms: int = setting(
         15 * SECOND, "SQLite: how long a write waits for writes of other processes", 100, HOUR

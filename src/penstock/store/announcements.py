@@ -66,13 +66,13 @@ class Announcements:
         os.close(self._signal_out)
 
 
-def encode(hints: Hints) -> Iterator[str]:
+def encode(hints: Hints, *, max_chars: int = MAX_CHARS) -> Iterator[str]:
     """As texts, each as long as one announcement takes."""
     pairs = [f"{queue_no}:{count}" for queue_no, count in hints.woken.items()]
     words: list[str] = []
     chars = 0
     for word in [*pairs, *hints.ended]:
-        if chars + len(word) >= MAX_CHARS:
+        if chars + len(word) >= max_chars:
             yield " ".join(words)
             words, chars = [], 0
         words.append(word)

@@ -57,6 +57,7 @@ class ReadyRows:
 class Database(Protocol):
     dialect: str
     is_shared: bool  # other nodes write, too, so rows that must not change have to be locked
+    commits_schema: bool  # a change of the schema commits the transaction
     finds_deadlocks: bool  # detects that the calling thread holds the lock it waits for
 
     @property

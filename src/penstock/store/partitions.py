@@ -27,6 +27,7 @@ class Partitions:
         self._known: set[int] = set()
         self._new: set[int] = set()
         self._make: Callable[[int], None] | None = None
+        self._to_drop: list[int] = []  # after the commit, which a change of the schema would cause
 
     def make_elsewhere(self, make: Callable[[int], None], known: set[int]) -> None:
         """Create days in another transaction, because this one may last long or be rolled back."""
@@ -37,10 +38,14 @@ class Partitions:
         """At the start of a transaction: forget days created in one that was rolled back."""
         self._known -= self._new
         self._new = set()
+        self._to_drop = []
 
     def keep(self) -> None:
-        """After a commit: the days created in it exist."""
+        """After a commit: the days created in it exist; those removed in it lose their tables."""
         self._new = set()
+        for day in self._to_drop:
+            self._drop_tables(day)
+        self._to_drop = []
 
     def forget(self) -> None:
         """After an error: another process may have dropped a day that we know of."""
@@ -54,7 +59,7 @@ class Partitions:
             elif day not in self.days():
                 self._db.post("partitions.lock")
                 if day not in self.days():  # another node may have created it
-                    self._create(day)
+                    self.create(day)
                     self._new.add(day)
             self._known.add(day)
         return day
@@ -71,12 +76,18 @@ class Partitions:
             return  # another process was faster
         self._db.run("partitions.save_bodies", {"day": day}, day=day, to_day=to_day)
         self._db.run("partitions.point_bodies", {"day": day, "to_day": to_day})
-        for what in ("history", "attempt", "attempt_log", "body"):
-            self._db.run(f"partitions.drop_{what}", day=day)
+        if self._db.commits_schema:
+            self._to_drop.append(day)
+        else:
+            self._drop_tables(day)
         self._db.run("partitions.remove_day", {"day": day})
         self._known.discard(day)
 
-    def _create(self, day: int) -> None:
+    def _drop_tables(self, day: int) -> None:
+        for what in ("history", "attempt", "attempt_log", "body"):
+            self._db.run(f"partitions.drop_{what}", day=day)
+
+    def create(self, day: int) -> None:
         for name in _CREATE:
             self._db.post(f"partitions.{name}", day=day)
         self._db.post("partitions.add_day", {"day": day})

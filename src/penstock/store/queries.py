@@ -1,9 +1,10 @@
-"""SQL by name.  `common/` has the queries of both backends, a dialect folder overrides them.
+"""SQL by name.  `common/` has the queries of all backends, a dialect folder overrides them.
 
 Placeholders in the text:
     {columns}      the columns of a message, in the order of its fields; likewise {flow_columns},
                    {member_columns}; {column_params}: a parameter for each
     SET {leased}   the changes that a claim makes, as in domain/message/lifecycle.py
+    {leased_columns}  the columns of a message as they are after these changes
     IN {list:NAME} one of the integers in the parameter NAME, a JSON list
     {json:COLUMN}  a column that holds JSON, for ->>
     {day} …        a number that is part of a table's name
@@ -23,6 +24,7 @@ import msgspec
 from penstock.domain.flow.flow import Flow
 from penstock.domain.flow.member import Member
 from penstock.domain.message.lifecycle import Message
+from penstock.store.mariadb.dialect import mariadb_text
 
 # Rows per insert; below the smallest there is a statement for each number of rows.  Longer
 # statements do not pay off: apsw caches none above 16 KB, and preparing one takes longer than
@@ -40,20 +42,32 @@ _VALUES = re.compile(r"VALUES\s*(\(.*?\))", re.DOTALL)
 _COLUMNS = {"group": "group_key", "fair_position": "turn"}
 MESSAGE_COLUMNS = tuple(_COLUMNS.get(name, name) for name in Message.__struct_fields__)
 
-_LEASED = (
-    "state = 'leased', due_at = :due_at, attempts = attempts + 1, lease_no = lease_no + 1,"
-    " leased_at = :now, leased_by = :claimed_by,"
-    " first_leased_at = coalesce(first_leased_at, :now), started_at = NULL, progress = NULL"
+_CHANGES_OF_CLAIM = {
+    "state": "'leased'",
+    "due_at": ":due_at",
+    "attempts": "attempts + 1",
+    "lease_no": "lease_no + 1",
+    "leased_at": ":now",
+    "leased_by": ":claimed_by",
+    "first_leased_at": "coalesce(first_leased_at, :now)",
+    "started_at": "NULL",
+    "progress": "NULL",
+}
+_LEASED = ", ".join(f"{column} = {value}" for column, value in _CHANGES_OF_CLAIM.items())
+_LEASED_COLUMNS = ", ".join(
+    f"{_CHANGES_OF_CLAIM[column]} AS {column}" if column in _CHANGES_OF_CLAIM else column
+    for column in MESSAGE_COLUMNS
 )
 
 _RECORDS: dict[str, type[msgspec.Struct]] = {"{flow_columns}": Flow, "{member_columns}": Member}
 
 _LISTS = {
+    "mariadb": r"IN (::\1)",
     "sqlite": r"IN (SELECT value FROM json_each(:\1))",
     # An array: its members are always looked up in an index one by one.
     "postgres": r"= ANY (CAST(translate(:\1, '[]', '{}') AS bigint[]))",
 }
-_JSONS = {"sqlite": r"\1", "postgres": r"CAST(\1 AS json)"}
+_JSONS = {"mariadb": r"\1", "sqlite": r"\1", "postgres": r"CAST(\1 AS json)"}
 
 
 class Queries:
@@ -108,10 +122,11 @@ def _texts_of(dialect: str) -> dict[str, str]:
             text.replace("{column_params}", params)
             .replace("{columns}", columns)
             .replace("{leased}", _LEASED)
+            .replace("{leased_columns}", _LEASED_COLUMNS)
         )
         for mark, record in _RECORDS.items():
             text = text.replace(mark, ", ".join(record.__struct_fields__))
-        texts[name] = text
+        texts[name] = mariadb_text(text) if dialect == "mariadb" else text
     return texts
 
 

@@ -8,8 +8,7 @@ from threading import Lock
 from typing import Protocol
 
 from penstock.domain.bus.formats import Arns
-from penstock.domain.errors import InvalidRequest, StoreRefused
-from penstock.domain.optional_parts import not_installed
+from penstock.domain.errors import InvalidRequest
 from penstock.domain.store.store_time import plan_start
 from penstock.outbound import machine
 from penstock.outbound.clock import ServerClock, SteadyClock, SystemClock, WallClock, wall_ms
@@ -69,6 +68,7 @@ from penstock.supervision.health import NodeHealth
 from penstock.wiring.key_pairs import LazyKeyPairs
 from penstock.wiring.lake_writers import archive_loop
 from penstock.wiring.pushing import pusher_thread
+from penstock.wiring.server_stores import server_stores
 from penstock.wiring.sql import sql_of_server
 from penstock.wiring.tables import open_tables
 
@@ -333,9 +333,7 @@ def migrate(settings: Settings) -> list[Migration]:
             checksums=settings.sqlite_checksums,
             patience_ms=settings.store.patience_ms,
         )
-    from penstock.store.postgres import store as postgres_store
-
-    return postgres_store.migrate(settings.store_url)
+    return server_stores(settings.store_url).migrate(settings.store_url)
 
 
 def _open(settings: Settings) -> SqlStore:
@@ -348,21 +346,14 @@ def _open(settings: Settings) -> SqlStore:
             patience_ms=settings.store.patience_ms,
             request_timeout_ms=settings.store.request_timeout_ms,
         )
-    try:
-        from penstock.store.postgres import store as postgres_store
-    except ImportError as error:
-        raise StoreRefused(not_installed("PostgreSQL support", "postgres")) from error
-    return postgres_store.open_postgres(
-        settings.store_url, request_timeout_ms=settings.store.request_timeout_ms
-    )
+    url = settings.store_url
+    return server_stores(url).open(url, request_timeout_ms=settings.store.request_timeout_ms)
 
 
 def _start_clock(store: SqlStore, settings: Settings) -> tuple[Clock, Clock]:
     """The store's clock and the wall clock."""
     if settings.sqlite_path is None:
-        from penstock.store.postgres import store as postgres_store
-
-        shared = ServerClock(postgres_store.clock_of(store))
+        shared = ServerClock(server_stores(settings.store_url).clock_of(store))
         clock_mark.follow(store, now=shared.now())
         return shared, shared
     start = plan_start(store.clock_mark, wall_ms())

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
 
 from penstock.domain.errors import InvalidRequest, PenstockError, StoreRefused
-from penstock.domain.optional_parts import not_installed
 from penstock.domain.store.finding import Finding, fail, ok, warn
 from penstock.domain.store.store_time import (
     EARLIEST_WALL,
@@ -23,6 +21,7 @@ from penstock.outbound.clock import SystemClock, wall_ms
 from penstock.outbound.secret_file import read_secret_file
 from penstock.ports.store import Session
 from penstock.settings import Settings
+from penstock.settings.store_url import MARIADB
 from penstock.store.damage import accept_loss as cut
 from penstock.store.damage import salvage as salvages
 from penstock.store.maintenance import backup as copies
@@ -31,6 +30,7 @@ from penstock.store.maintenance import migrate as migrations
 from penstock.store.maintenance.clock_mark import SetBack
 from penstock.store.sqlite.connection import SqliteDatabase
 from penstock.store.store import open_sqlite
+from penstock.wiring.server_stores import server_stores
 
 Progress = Callable[[int, int], None]
 SalvageReport = salvages.SalvageReport
@@ -46,7 +46,8 @@ def backup(settings: Settings, target: Path, *, replace: bool, progress: Progres
     """Make a checked copy of a SQLite store; in a folder, the copy is named after the time."""
     path = settings.sqlite_path
     if path is None:
-        raise InvalidRequest("use PostgreSQL's own tools for this: pg_dump, pg_basebackup")
+        there = server_stores(settings.store_url)
+        raise InvalidRequest(f"use {there.name}'s own tools for this: {there.backup_tools}")
     if target.is_dir():
         moment = datetime.fromtimestamp(wall_ms() // 1000, UTC)
         target = target / f"penstock-{moment:%Y%m%dT%H%M%SZ}.db"
@@ -58,10 +59,7 @@ def pending_sql(settings: Settings) -> str:
     """The SQL that `migrate` would run; empty when nothing is pending."""
     path = settings.sqlite_path
     if path is None:
-        _refuse_without_postgres()
-        from penstock.store.postgres.store import pending_sql as pending_in_postgres
-
-        return pending_in_postgres(settings.store_url)
+        return server_stores(settings.store_url).pending_sql(settings.store_url)
     todo = migrations.shipped("sqlite")
     if path.exists():
         db = SqliteDatabase(path, read_only=True)
@@ -76,21 +74,20 @@ def promote(settings: Settings, url: str, *, progress: Progress) -> object:
     """Move everything from SQLite to an empty PostgreSQL database."""
     path = settings.sqlite_path
     if path is None:
-        raise InvalidRequest("only a SQLite store can be promoted; this one is PostgreSQL already")
+        name = server_stores(settings.store_url).name
+        raise InvalidRequest(f"only a SQLite store can be promoted; this one is {name} already")
     if not path.exists():
         raise InvalidRequest(f"there is no store at {path}")
-    _refuse_without_postgres()
+    if url.startswith(MARIADB):
+        raise InvalidRequest("a store can be promoted to PostgreSQL only, not to MariaDB")
+    server_stores(url)  # refuses if the driver is missing
     from penstock.store.maintenance.promote import promote as move
 
     return move(path, url, progress=lambda _table, done, total: progress(done, total))
 
 
-def _refuse_without_postgres() -> None:
-    if find_spec("psycopg") is None:
-        raise StoreRefused(not_installed("PostgreSQL support", "postgres"))
-
-
-def examine(settings: Settings) -> Iterator[Finding]:
+def examine(settings: Settings, *, space: bool = False) -> Iterator[Finding]:
+    """`space`: also how much each queue takes."""
     clock = SystemClock().now
     path = settings.sqlite_path
     folder = Path(settings.data) if path is None else path.parent
@@ -98,14 +95,14 @@ def examine(settings: Settings) -> Iterator[Finding]:
     if settings.auth.secret_file is not None:
         yield _secret_file(Path(settings.auth.secret_file))
     if path is not None:
-        yield from sqlite_checks.examine(path, now=wall_ms())
+        yield from sqlite_checks.examine(path, now=wall_ms(), space=space)
         return
     try:
-        from penstock.store.maintenance import postgres_checks
-    except ImportError:
-        yield fail("store", not_installed("PostgreSQL support", "postgres"))
+        there = server_stores(settings.store_url)
+    except StoreRefused as error:
+        yield fail("store", str(error))
         return
-    yield from postgres_checks.examine(settings.store_url, clock=clock)
+    yield from there.examine(settings.store_url, clock=clock, space=space)
 
 
 def _secret_file(path: Path) -> Finding:
@@ -135,7 +132,8 @@ def _path(settings: Settings) -> Path:
     path = settings.sqlite_path
     if path is None:
         raise InvalidRequest(
-            "only a SQLite store can be salvaged here; PostgreSQL has pg_amcheck, and backups"
+            "only a SQLite store can be salvaged here; a database server has tools of its own for"
+            " this, and backups"
         )
     return path
 
@@ -144,7 +142,7 @@ def repair_clock(settings: Settings) -> Finding:
     """Set the store's time back even if it is a little ahead: the operator trusts the clock."""
     try:
         path = settings.sqlite_path
-        return _repair_shared(settings.store_url) if path is None else _repair(path, settings)
+        return _repair_shared(settings) if path is None else _repair(path, settings)
     except PenstockError as error:
         return fail(_REPAIR_CLOCK, str(error))
 
@@ -182,15 +180,12 @@ def _repair(path: Path, settings: Settings) -> Finding:
     )
 
 
-def _repair_shared(url: str) -> Finding:
+def _repair_shared(settings: Settings) -> Finding:
     """Nodes may keep running: they follow the clock of the database."""
+    there = server_stores(settings.store_url)
+    store = there.open(settings.store_url, request_timeout_ms=settings.store.request_timeout_ms)
     try:
-        from penstock.store.postgres import store as postgres_store
-    except ImportError:
-        return fail(_REPAIR_CLOCK, not_installed("PostgreSQL support", "postgres"))
-    store = postgres_store.open_postgres(url)
-    try:
-        now = postgres_store.clock_of(store)()
+        now = there.clock_of(store)()
         mark = store.read(clock_mark.read_mark).result()
         return _finding(clock_mark.follow(store, now=now), mark=mark, now=now)
     finally:

@@ -75,6 +75,9 @@ def prepare(api: Api, operation: str) -> dict[str, str]:
     if operation in ("setTaskOutcome", "setTaskProgress"):
         path = f"/v1/workers/{variables['WORKER']}/dequeue"
         variables["TASK"] = ok(api.call("POST", path))["id"]
+    if operation == "revokeKey":
+        made = ok(api.call("POST", "/v1/keys", {"name": "old", "roles": ["read"]}))
+        variables["KEY"] = made["key"]["id"]
     if operation in ("getMove", "cancelMove"):
         api.die("mail")
         variables["MOVE"] = ok(api.call("POST", "/v1/queues/mail/moves"))["id"]

@@ -26,7 +26,7 @@ from tests.edge.pipeline_tables import write_day, write_tuning
 from tests.factories import a_fleet_status
 
 PAGE = Path(__file__).parents[3] / "docs" / "http-api.md"
-NOT_OF_AN_OPERATION = {"not_found", "method_not_allowed", "too_many_connections"}
+NOT_OF_AN_OPERATION = {"method_not_allowed", "too_many_connections"}
 
 _ROW = re.compile(r"^\| (`[A-Z]+ /.*?) \|", re.MULTILINE)
 _FIRST = re.compile(r"`([A-Z]+) (/[^`?]*)(\?[^`]*)?`")

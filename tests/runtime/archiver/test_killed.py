@@ -25,12 +25,13 @@ from penstock.settings import Settings
 from penstock.settings.values import StoreSettings
 from penstock.wiring.broker import Broker, migrate, open_broker
 from tests.docs.snippets import ROOT
+from tests.faults.figures import figure
 from tests.runtime.archiver.driver import rows_of
 from tests.runtime.archiver.killed_archiver import open_small
 from tests.store.driver import EVERYTHING, StoreDriver
 
 KILLED = -signal.SIGKILL
-RANDOM_KILLS = 15
+RANDOM_KILLS = figure(8, 60)
 pytestmark = pytest.mark.timeout(300)
 
 

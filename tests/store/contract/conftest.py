@@ -5,8 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.store.backends import every_backend
 from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver
+
+__all__ = ["every_backend"]  # a fixture
 
 
 @pytest.fixture(autouse=True)

@@ -62,3 +62,17 @@ def test_a_duplicate_key_is_refused_and_affects_no_other_request(driver):
     assert refusal.value.code == "internal"
     assert other.result() == 0
     assert keys(driver) == [key]
+
+
+def test_an_expiry_and_the_latest_use_are_kept(driver):
+    key = a_key(expires_at=NOON + 60_000)
+    driver.write(lambda s: s.keys.add(key))
+
+    for at in (NOON + 7, NOON + 5):  # nodes note uses in any order
+        driver.write(lambda s, at=at: s.keys.use(key.key_id, now=at))
+
+    [kept] = keys(driver)
+    assert kept == replace(key, last_used_at=NOON + 7)
+    assert kept.is_usable(now=NOON + 59_999)
+    assert not kept.is_usable(now=NOON + 60_000)
+    assert not replace(kept, revoked_at=NOON).is_usable(now=NOON)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from penstock.domain.access.api_key import Role
 from penstock.domain.access.login import Login, hash_token
+from penstock.domain.errors import Unauthenticated
 from penstock.outbound.dice import SystemDice
 from penstock.services.access import FRESH_MS, Keyring, KeyService, LoginService
 from tests.clocks import NOON, ManualClock
@@ -71,3 +74,21 @@ def test_a_read_in_progress_does_not_bring_an_ended_login_back(driver):
 
     ended.result()
     assert logins.find(opened.token) is None
+
+
+def test_a_key_is_rejected_after_its_expiry_and_its_use_is_noted(driver):
+    clock = ManualClock()
+    keys = KeyService(driver.store, clock, SystemDice())
+    made = keys.create("shop", roles=(Role.READ,), expires_at=clock.now() + HOUR).result()
+    ring = Keyring(keys, required="always")
+    ring.take(keys.all().result())
+    assert ring.caller(made.secret).name == "shop"
+    ring.take(keys.all().result())
+    [key] = driver.write(lambda s: s.keys.all())  # after the write of the use
+    assert key.last_used_at == clock.now()
+
+    clock.advance(ms=HOUR)
+    ring.take(keys.all().result())
+
+    with pytest.raises(Unauthenticated):
+        ring.caller(made.secret)

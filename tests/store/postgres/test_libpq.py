@@ -111,7 +111,7 @@ def test_plans_do_not_depend_on_how_full_the_tables_were(driver, postgres_url, n
     instants = ("now", "due_at", "after1", "after2", "after3", "after4")
     params: dict[str, object] = dict.fromkeys(instants, NOON)
     params |= {"queue_no": mail.queue_no, "limit": 10, "claimed_by": None, "id": "x"}
-    params |= {"max_bytes": 1_000_000}
+    params |= {"max_bytes": 1_000_000, "due_from": 0}
     params |= {"is_blocked": 0, "group_key": "a"}
     params |= {"before_no": 10, "any_home": 0, "kinds": '["a", "b"]'}
     params |= {"keys": '[[1, "a", "x"]]', "no_end": 2**62}

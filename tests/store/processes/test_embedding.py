@@ -16,7 +16,7 @@ from tests.store.processes.peer import Peer
 from tests.store.processes.test_side_by_side import all_ids, assert_sound, drain
 
 EACH = 8
-KILLS = figure(6, 60)
+KILLS = figure(3, 60)
 
 Start = Callable[[], Peer]
 

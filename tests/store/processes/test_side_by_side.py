@@ -19,7 +19,7 @@ from tests.store.processes.peer import Peer
 
 EACH = 15
 EVERYTHING = 1_000_000
-KILLS = figure(6, 60)
+KILLS = figure(3, 60)
 
 Start = Callable[[], Peer]
 

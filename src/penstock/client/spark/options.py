@@ -12,7 +12,7 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.lake import layout as lake
 from penstock.domain.lake.progress import ArchiveSource
 from penstock.domain.limits import DAY
-from penstock.settings.store_url import POSTGRES, SQLITE
+from penstock.settings.store_url import STORES
 
 MESSAGES = "messages"  # messages that have not ended, as in snapshots
 TABLES = {
@@ -54,7 +54,7 @@ def read(options: Mapping[str, str]) -> SparkOptions:
 
 
 def readable(options: SparkOptions) -> SparkOptions:
-    if not options.url.startswith((SQLITE, *POSTGRES)):
+    if not options.url.startswith(STORES):
         raise InvalidRequest(f"only a store can be read, not {options.url!r}")
     if options.table not in TABLES:
         raise InvalidRequest(f"table is one of {', '.join(TABLES)}, not {options.table!r}")
@@ -70,7 +70,7 @@ def streamable(options: SparkOptions) -> SparkOptions:
 
 
 def writable(options: SparkOptions) -> SparkOptions:
-    if not options.url.startswith((SQLITE, *POSTGRES, *_SERVERS)):
+    if not options.url.startswith((*STORES, *_SERVERS)):
         raise InvalidRequest(
             f"url is sqlite:///path, postgresql://… or http://…, not {options.url!r}"
         )

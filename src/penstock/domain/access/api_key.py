@@ -42,6 +42,11 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
     created_at: int
     revoked_at: int | None = None
     signed_with: str | None = None  # fingerprint of a secret file; None: the store's own secret
+    expires_at: int | None = None
+    last_used_at: int | None = None  # to within a few minutes
+
+    def is_usable(self, *, now: int) -> bool:
+        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
 
 class Caller(msgspec.Struct, frozen=True):

@@ -90,7 +90,7 @@ def compare(
         for one in found[name]:
             if one is not None:
                 one.see(row, bit)
-    for one in _known(found.values()):
+    for one in _known_subjects(found.values()):
         one.choose_days()
     columns = dict.fromkeys((*rules.settings, *rules.sums, *rules.maxima, *rules.newest))
     for row in table.rows(rules.subject, "candidate", *columns):
@@ -111,7 +111,7 @@ def _newest_baselines(table: SourceTable, rules: ReplayRules) -> dict[str, Setti
     return found
 
 
-def _known(subjects: Iterable[Sequence[_Subject | None]]) -> Iterable[_Subject]:
+def _known_subjects(subjects: Iterable[Sequence[_Subject | None]]) -> Iterable[_Subject]:
     return (one for them in subjects for one in them if one is not None)
 
 

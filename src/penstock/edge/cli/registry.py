@@ -196,6 +196,7 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
             "backup": "copy a SQLite store while the server runs",
             "promote": "move a SQLite store to PostgreSQL",
         },
+        "operate.mcp": {"mcp": "offer a broker's state and acts to language models"},
         "operate.definitions": {
             "export": "print queues, topics, settings and schedules as a file",
             "apply": "create and change what a file defines",

@@ -5,6 +5,8 @@ All pages are the same file; its script selects the page by the path.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 import msgspec
 
 from penstock.domain.access.api_key import ANYONE, Caller, Role
@@ -47,6 +49,7 @@ class SessionOut(msgspec.Struct):
     version: str
     is_key_needed: bool
     has_aweq: bool
+    is_aweq_used: bool
     caller: CallerOut | None
     csrf_token: str | None = None
     until: str | None = None
@@ -57,12 +60,19 @@ _login = msgspec.json.Decoder(LoginIn)
 
 class ConsoleApi:
     def __init__(
-        self, keyring: Keyring, logins: LoginService, *, is_tls: bool, has_aweq: bool
+        self,
+        keyring: Keyring,
+        logins: LoginService,
+        *,
+        is_tls: bool,
+        has_aweq: bool,
+        is_aweq_used: Callable[[], Awaitable[bool]],
     ) -> None:
         self._keyring = keyring
         self._logins = logins
         self._is_tls = is_tls
         self._has_aweq = has_aweq
+        self._is_aweq_used = is_aweq_used
         self._files = Files()
 
     def routes(self) -> list[HttpRoute]:
@@ -89,21 +99,21 @@ class ConsoleApi:
 
     async def session(self, request: Request, respond: Respond) -> Response:
         if not self._keyring.is_needed:
-            return self._session(ANYONE)
+            return await self._session(ANYONE)
         token = cookie(request.headers, self._logins.cookie)
         if token is not None and not self._logins.is_fresh(token):
             await self._logins.load(token)
         found = None if token is None else self._logins.find(token)
-        return self._session(None) if found is None else self._session(found.caller, found)
+        return await (self._session(None) if found is None else self._session(found.caller, found))
 
     async def log_in(self, request: Request, respond: Respond) -> Response:
         key = decode(_login, request.body).key.strip()
         if not self._keyring.is_needed:
             raise InvalidRequest("this server does not require an API key")
         if not key.isascii():
-            raise Unauthenticated("this API key is unknown or revoked")
+            raise Unauthenticated("this API key is unknown, revoked or expired")
         opened = await self._logins.open(key)
-        response = self._session(opened.caller, opened)
+        response = await self._session(opened.caller, opened)
         response.headers += (self._cookie(request, opened.token),)
         return response
 
@@ -111,15 +121,21 @@ class ConsoleApi:
         token = cookie(request.headers, self._logins.cookie)
         if token is not None:
             await self._logins.close(token)
-        response = self._session(None)
+        response = await self._session(None)
         response.headers += (self._cookie(request, None),)
         return response
 
-    def _session(self, caller: Caller | None, found: OpenLogin | None = None) -> Response:
+    async def _session(self, caller: Caller | None, found: OpenLogin | None = None) -> Response:
         shown = None
         if caller is not None:
             shown = CallerOut(caller.name, sorted(caller.roles), list(caller.queues))
-        out = SessionOut(__version__, self._keyring.is_needed, self._has_aweq, shown)
+        out = SessionOut(
+            __version__,
+            self._keyring.is_needed,
+            self._has_aweq,
+            caller is not None and await self._is_aweq_used(),
+            shown,
+        )
         if found is not None:
             out.csrf_token, out.until = found.page_token, to_text(found.until_at)
         response = json_response(out)

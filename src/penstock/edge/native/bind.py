@@ -134,6 +134,7 @@ def _bound(operation: Operation[Any], handler: Handler) -> Callable[..., Any]:
             body=body_of(request),
             query=query_of(request),
             caller=request.caller,
+            origin=request.client,
             only_new=is_put and request.headers.get(b"if-none-match") == b"*",
             instant=to_text,  # type: ignore[arg-type]  # see api/operation.py: Instant
             json_value=raw_json,

@@ -30,6 +30,7 @@ from penstock.edge.node.control import (
 from penstock.edge.serving.ready import ready_text, url_of
 from penstock.ports.link import unpack_error
 from penstock.settings import Settings
+from penstock.settings.store_url import backend_of
 
 COMMAND: Sequence[str] = (sys.executable, "-m", "penstock.edge.node.process")
 FIRST_PAUSE_S = 0.1
@@ -118,7 +119,7 @@ class NodeSupervisor:
         try:
             await self._start_all()
             if not self._stop.is_set():
-                store = "postgres" if self._settings.sqlite_path is None else "sqlite"
+                store = backend_of(self._settings.store_url)
                 url = url_of(self._settings.server, self._port)
                 on_ready(ready_text(url, self._settings, store=store))
             await self._stop.wait()

@@ -89,10 +89,12 @@ class SendActions:
             result.MD5OfMessageAttributes = body.md5_of_attributes(attributes)
             result.MD5OfMessageSystemAttributes = body.md5_of_attributes(system)
         return PendingAnswer(
-            self._messages.send_to(queue.name, [draft]), partial(self._sent, queue, result)
+            self._messages.send_to(queue.name, [draft]), partial(self._with_ids, queue, result)
         )
 
-    def _sent(self, queue: Queue, result: SendMessageResult, answers: Answers) -> SendMessageResult:
+    def _with_ids(
+        self, queue: Queue, result: SendMessageResult, answers: Answers
+    ) -> SendMessageResult:
         answer = answers[0]
         if not isinstance(answer, Sent):
             raise from_core(self._messages.error_of(queue.name, answer))

@@ -61,7 +61,7 @@ def _current(runner: JobRunner, last: LastRuns) -> LastRuns:
     """The runs whose files have not changed since."""
     return {
         (job.name, day): run
-        for job, day, inputs, outputs in _present(runner)
+        for job, day, inputs, outputs in _job_days(runner)
         if (run := last.get((job.name, day))) is not None
         and run.is_current(inputs=inputs, outputs=outputs)
     }
@@ -71,13 +71,13 @@ def _with_new_files(runner: JobRunner, current: LastRuns, *, now: int) -> list[J
     """These runs, with the present files as what they have read and written."""
     return [
         msgspec.structs.replace(run, inputs=inputs, outputs=run.outputs and outputs, ended_at=now)
-        for job, day, inputs, outputs in _present(runner)
+        for job, day, inputs, outputs in _job_days(runner)
         if (run := current.get((job.name, day))) is not None
         and not run.is_current(inputs=inputs, outputs=outputs)
     ]
 
 
-def _present(runner: JobRunner) -> Iterator[tuple[PipelineJob, str, str, str]]:
+def _job_days(runner: JobRunner) -> Iterator[tuple[PipelineJob, str, str, str]]:
     """Each job and day, with the fingerprints of its files."""
     for job in jobs():
         inputs = runner.fingerprints(job)

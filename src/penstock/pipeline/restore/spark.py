@@ -141,13 +141,13 @@ def _evidence(tables: Tables, *, at: int, bounds: Bounds) -> DataFrame:
     )
     snapshots = tables["snapshots"].where(was_sent)
 
-    def seen(name: str, number: int | None) -> DataFrame:
+    def snapshot(name: str, number: int | None) -> DataFrame:
         rows = snapshots.where(F.col("snapshot_no") == F.lit(number))
         return rows.select(_NO, F.struct(*_HEAD_NAMES).alias(name))
 
     live = (
-        seen("base", bounds.base_no)
-        .join(seen("later", bounds.next_no), _NO, "full_outer")
+        snapshot("base", bounds.base_no)
+        .join(snapshot("later", bounds.next_no), _NO, "full_outer")
         .join(endings, _NO, "full_outer")
         .join(gone, _NO, "left_anti")
     )

@@ -72,7 +72,7 @@ class Archiver:
         report = _Report()
         if cut is not None:
             marks = {mark.place: mark for mark in self._read(lambda s: s.archive.marks())}
-            ahead = {place: no - _done(marks, place) for place, no in cut.items()}
+            ahead = {place: no - _done_no(marks, place) for place, no in cut.items()}
             report = _Report(sum(no for no in ahead.values() if no > 0), progress)
             for place, upto in cut.items():
                 self._write_out(marks.get(place) or Mark(*place), upto, report)
@@ -253,7 +253,7 @@ def refuse_ahead(lake_: LakeWriter, table: lake.LakeTable, dt: str, rows: Range)
             )
 
 
-def _done(marks: dict[Place, Mark], place: Place) -> int:
+def _done_no(marks: dict[Place, Mark], place: Place) -> int:
     return marks[place].done_no if place in marks else 0
 
 

@@ -21,6 +21,7 @@ from penstock.store.commit.session import MAX_COLLISIONS, SqlSession
 from penstock.store.database import Collision, Database
 from penstock.store.partitions import Partitions
 from penstock.store.sqlite.deadlock import refuse_django_deadlock
+from penstock.store.verbs.counter_rows import FixedRow
 
 T = TypeVar("T")
 
@@ -91,8 +92,8 @@ class CallerTransactions(ABC):
         ) from collision
 
     def _run_once(self, db: CallerDatabase, request: StoreRequest) -> Any:
-        stripe = db.enter()
-        session = SqlSession(db, stripe=stripe, keeps_time=False)
+        counter_rows = FixedRow(db.enter())
+        session = SqlSession(db, counter_rows=counter_rows, keeps_time=False)
         self.set_up(session.transaction.partitions)
         [answer] = session.prepare([request], durable=True)
         try:

@@ -53,6 +53,7 @@ class StoreLocation:
 class CallerPostgres(DirectDatabase):
     dialect = "postgres"
     is_shared = True
+    commits_schema = False
     finds_deadlocks = False
     is_alive = True
 

@@ -34,6 +34,7 @@ from penstock.store.entities.workers import SqlWorkers
 from penstock.store.meta_names import CLOCK_MARK
 from penstock.store.verbs.acts import LeaseActs
 from penstock.store.verbs.claims import Claims
+from penstock.store.verbs.counter_rows import CounterRows, FixedRow
 from penstock.store.verbs.flow_endings import FlowEndings
 from penstock.store.verbs.flow_releases import FlowReleases
 from penstock.store.verbs.message_changes import MessageChanges
@@ -47,9 +48,15 @@ CLOCK_MARK_STEP_MS = 100  # a restart continues this much later, so that no inst
 
 
 class SqlSession(Session):
-    def __init__(self, db: Database, *, stripe: int = 0, keeps_time: bool = True) -> None:
+    def __init__(
+        self,
+        db: Database,
+        *,
+        counter_rows: CounterRows | None = None,
+        keeps_time: bool = True,
+    ) -> None:
         self.db = db
-        self.transaction = TransactionState(db, stripe=stripe)
+        self.transaction = TransactionState(db, counter_rows=counter_rows or FixedRow(0))
         self.transaction.can_start_over = keeps_time
         self._sends = Sends(self.transaction)
         releases = FlowReleases(self.transaction, self._sends)
@@ -137,6 +144,7 @@ class SqlSession(Session):
             self.db.rollback()
             raise
         self.transaction.partitions.keep()
+        self.transaction.committed()
 
     def send(
         self, new: Sequence[NewMessage], *, before: str | None = None

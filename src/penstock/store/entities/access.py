@@ -9,7 +9,7 @@ from penstock.domain.access.login import Login
 from penstock.store.database import Row
 from penstock.store.entities.entity import SqlEntity, params_of
 
-_ADDED = ("key_id", "name", "secret_hash", "created_at", "signed_with")
+_ADDED = ("key_id", "name", "secret_hash", "created_at", "signed_with", "expires_at")
 
 
 class SqlKeys(SqlEntity):
@@ -22,6 +22,9 @@ class SqlKeys(SqlEntity):
 
     def revoke(self, key_id: str, *, now: int) -> bool:
         return self._db.run("keys.revoke", {"key_id": key_id, "now": now}) == 1
+
+    def use(self, key_id: str, *, now: int) -> None:
+        self._db.run("keys.use", {"key_id": key_id, "now": now})
 
 
 class SqlLogins(SqlEntity):

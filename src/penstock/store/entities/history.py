@@ -93,6 +93,10 @@ class SqlMaintenance(SqlEntity):
         self._positions = FairPositions(transaction)
 
     def queues_with_due(self, *, now: int) -> list[int]:
+        floors = {str(no): at for no, at in self._transaction.dead_rows.due_floors().items()}
+        if floors:
+            params = {"now": now, "floors": json_list(floors)}
+            return [no for (no,) in self._db.rows("dead_rows.queues_with_due", params)]
         return [no for (no,) in self._db.rows("messages.queues_with_due", {"now": now})]
 
     def queues_with_expired(self, *, now: int) -> list[int]:

@@ -14,12 +14,15 @@ from penstock.domain.message.selection import Selection
 from penstock.domain.queue.queue import Counts, Queue, QueueSettings
 from penstock.ports.store import Browse, Claimable, ScannedPage
 from penstock.store.database import Database, Row
+from penstock.store.dead_rows.dead_rows import as_lists
+from penstock.store.dead_rows.front_parts import EVERYTHING
 from penstock.store.entities.entity import MessageEntity, SqlEntity, params_of
 from penstock.store.entities.flows import SqlFlows
 from penstock.store.limits.limit_changes import LimitChanges
 from penstock.store.verbs.claims import Claims
 from penstock.store.verbs.dedup_claims import NO_END
 from penstock.store.verbs.message_changes import MessageChanges
+from penstock.store.verbs.queue_heads import ask_parts
 from penstock.store.verbs.transaction_state import TransactionState, json_list, message_of
 from penstock.store.verbs.transfers import Transfers
 
@@ -180,12 +183,38 @@ class SqlQueues(SqlEntity):
         return int(number)
 
     def oldest_ready_at(self, queue_no: int) -> int | None:
-        rows = self._db.rows("messages.oldest_ready", {"queue_no": queue_no})
+        parts = self._transaction.dead_rows.parts(queue_no, None)
+        if parts is not None:
+            rows = [row[3:] for row in self._visible(queue_no, parts)]
+        else:
+            rows = self._db.rows("messages.oldest_ready", {"queue_no": queue_no})
         return rows[0][0] if rows else None
 
     def claimable(self, queue_nos: Sequence[int]) -> list[Claimable]:
-        rows = self._db.rows("queues.claimable", {"queue_nos": json_list(queue_nos)})
-        return [Claimable(no, is_ready == 1, due_at) for no, is_ready, due_at in rows]
+        avoided = self._transaction.dead_rows.queues.intersection(queue_nos)
+        rest = [no for no in queue_nos if no not in avoided] if avoided else queue_nos
+        rows = self._db.rows("queues.claimable", {"queue_nos": json_list(rest)}) if rest else []
+        found = [Claimable(no, is_ready == 1, due_at) for no, is_ready, due_at in rows]
+        return found + [self._claimable(no) for no in sorted(avoided)]
+
+    def _claimable(self, queue_no: int) -> Claimable:
+        """The same for a queue with many dead rows."""
+        try:
+            queue = self._transaction.queue(queue_no)
+        except QueueNotFound:
+            return Claimable(queue_no, True, None)
+        if not queue.is_claimable:
+            return Claimable(queue_no, False, None)
+        dead_rows = self._transaction.dead_rows
+        parts = dead_rows.parts(queue_no, None) or as_lists(EVERYTHING)
+        params = {"queue_no": queue_no, "due_from": dead_rows.next_from(queue_no)}
+        due = self._db.rows("messages.next_due", params)
+        due_at = due[0][0] if due else None
+        return Claimable(queue_no, bool(self._visible(queue_no, parts)), due_at)
+
+    def _visible(self, queue_no: int, parts: Sequence[Sequence[object]]) -> list[Row]:
+        params = {"queue_no": queue_no, "limit": 1}
+        return ask_parts(self._db, "dead_rows.visible", params, parts).rows()
 
 
 class SqlMessages(MessageEntity):

@@ -161,7 +161,7 @@ class SqlTopics(SqlEntity):
             sent = self._sends.send(new)
         params = {
             "topic_no": topic_no,
-            "stripe": self._transaction.stripe,
+            "stripe": self._transaction.counter_rows.number,
             "published": events,
             "unmatched": unmatched,
         }

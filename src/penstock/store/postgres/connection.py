@@ -25,7 +25,7 @@ from penstock.store.postgres.statements import (
     parts,
     statement,
 )
-from penstock.store.postgres.url import PostgresUrl, connect, server_settings
+from penstock.store.postgres.url import PostgresUrl, ServerRole, connect, server_settings
 from penstock.store.queries import Queries
 
 _PATIENCE_MS = 600_000  # for migrations and other long steps
@@ -37,9 +37,12 @@ _NOT_PREPARED = ("26000", "42P05")  # a proxy gave us another server connection
 class PostgresDatabase:
     dialect = "postgres"
     is_shared = True
+    commits_schema = False
     finds_deadlocks = False
 
-    def __init__(self, url: PostgresUrl, *, read_only: bool = False) -> None:
+    def __init__(
+        self, url: PostgresUrl, *, read_only: bool = False, role: ServerRole | None = None
+    ) -> None:
         self._queries = Queries(self.dialect)
         self._url = url
         self._is_read_only = read_only
@@ -49,7 +52,8 @@ class PostgresDatabase:
         # Longer than the server's own timeout, so that the server reports it first.
         patience_ms = url.timeout_ms + 500
         self._usual_patience_ms = patience_ms
-        connection = connect(url, writes=not read_only)
+        usual_role = ServerRole.PRIMARY if read_only else ServerRole.WRITABLE
+        connection = connect(url, role=role or usual_role)
         self._link = Link(connection, patience_ms=patience_ms, prepares=url.prepares)
         try:
             self._set_up(connection.info.backend_pid)

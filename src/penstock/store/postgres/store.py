@@ -11,20 +11,23 @@ from penstock.store.callers.postgres_caller import StoreLocation
 from penstock.store.callers.postgres_transactions import PostgresCallerTransactions
 from penstock.store.commit.session import SqlSession
 from penstock.store.database import Collision, Database
+from penstock.store.dead_rows.dead_rows import DeadRows
 from penstock.store.maintenance import migrate as migrations
 from penstock.store.maintenance.migrate import Migration
 from penstock.store.postgres.connection import PostgresDatabase
+from penstock.store.postgres.dead_row_watch import DeadRowWatch
 from penstock.store.postgres.sessions import SessionWatch
 from penstock.store.postgres.url import PostgresUrl, parse
 from penstock.store.postgres.wakeups import PostgresWakeups
 from penstock.store.queries import Queries
 from penstock.store.store import REQUEST_TIMEOUT_MS, SqlStore
+from penstock.store.verbs.counter_rows import MovingRows
 from penstock.supervision.health import NodeHealth
 
 T = TypeVar("T")
 
 OLDEST_SERVER = 130_000
-STRIPES = 64  # counter rows per queue; connections are spread over them
+STRIPES = 64  # connections are spread over as many rows of a queue's counters
 
 # Without these, an acknowledged message may be lost, or a torn page go unnoticed.
 _NEEDED = {
@@ -38,14 +41,15 @@ _NEEDED = {
 class PostgresStore(SqlStore):
     def __init__(self, url: PostgresUrl, *, lanes: int, request_timeout_ms: int) -> None:
         health = NodeHealth()
+        self.dead_rows = DeadRows()
         self.wakeups = PostgresWakeups(
             lambda: PostgresDatabase(url), on_wakeup=self.pass_on, health=health
         )
         try:
             super().__init__(
                 "postgres",
-                open_writer=lambda _: _open_writer(url),
-                open_reader=lambda: SqlSession(PostgresDatabase(url, read_only=True)),
+                open_writer=lambda _: self._share(_open_writer(url)),
+                open_reader=lambda: self._share(SqlSession(PostgresDatabase(url, read_only=True))),
                 lanes=lanes,
                 announce=self.wakeups.announce,
                 health=health,
@@ -58,11 +62,17 @@ class PostgresStore(SqlStore):
         self._watch = SessionWatch(
             lambda: PostgresDatabase(url, read_only=True), every_ms=url.watch_ms, health=health
         )
+        self._dead_row_watch = DeadRowWatch(self, self.dead_rows, health=health)
 
     def close(self) -> None:
+        self._dead_row_watch.close()
         self._watch.close()
         super().close()
         self.wakeups.close()
+
+    def _share(self, session: SqlSession) -> SqlSession:
+        session.transaction.dead_rows = self.dead_rows
+        return session
 
     def _location(self) -> StoreLocation:
         [(database, schema)] = self.read(lambda s: s.db.rows("callers.schema")).result()  # type: ignore[attr-defined]
@@ -129,11 +139,12 @@ def _open_writer(url: PostgresUrl) -> SqlSession:
     db = PostgresDatabase(url)
     try:
         refuse_unsafe(_read(db, _facts))  # after a failover it may be another server
-        process = _read(db, _process)
+        process, start = _read(db, _process)
     except BaseException:
         db.abandon()
         raise
-    return SqlSession(db, stripe=process % STRIPES)
+    rows = MovingRows(process % STRIPES, slots=STRIPES, start=start)
+    return SqlSession(db, counter_rows=rows)
 
 
 def _read(db: Database, what: Callable[[Database], T]) -> T:
@@ -153,9 +164,10 @@ def _facts(db: Database) -> Mapping[str, str]:
     return dict(db.rows("session.facts"))
 
 
-def _process(db: Database) -> int:
-    [(process,)] = db.rows("session.process")
-    return int(process)
+def _process(db: Database) -> tuple[int, int]:
+    """A number that no other connection has at the same time, and one that none had before."""
+    [(process, number)] = db.rows("session.process")
+    return int(process), int(number)
 
 
 def _time(db: Database) -> int:

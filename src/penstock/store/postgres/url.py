@@ -11,6 +11,8 @@ Both ends of a connection detect when the other host is gone: libpq's `keepalive
 
 from __future__ import annotations
 
+from enum import Enum
+
 import msgspec
 import psycopg
 from psycopg import pq
@@ -43,6 +45,14 @@ _AT_SERVER = {
 }
 # Ends a statement that waits for a lock when its client has closed the connection.
 _CHECK_CLIENT = {"client_connection_check_interval": "2s"}
+
+
+class ServerRole(Enum):
+    """Which of several hosts to use: after a failover the first one may be a standby."""
+
+    WRITABLE = "read-write"
+    PRIMARY = "primary"  # also to read: a standby lags behind, and its clock is another
+    ANY = "any"
 
 
 class PostgresUrl(msgspec.Struct):
@@ -94,12 +104,11 @@ def server_settings(url: PostgresUrl) -> dict[str, str]:
     return {there: wanted[here] for here, there in _AT_SERVER.items()} | _CHECK_CLIENT
 
 
-def connect(url: PostgresUrl, *, writes: bool = True) -> psycopg.Connection:
+def connect(url: PostgresUrl, *, role: ServerRole = ServerRole.WRITABLE) -> psycopg.Connection:
     """Connect, with every wait bounded."""
     if pq.version() < OLDEST_LIBPQ:
         raise StoreRefused(f"libpq {pq.version()} has no pipeline mode; 14 or later is needed")
-    # After a failover the first of several hosts may be a read-only replica.
-    wanted = _CAREFUL | ({"target_session_attrs": "read-write"} if writes else {})
+    wanted = _CAREFUL | {"target_session_attrs": role.value}
     try:
         given = conninfo_to_dict(url.conninfo)
         missing = {name: value for name, value in wanted.items() if name not in given}

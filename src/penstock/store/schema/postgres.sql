@@ -11,6 +11,8 @@ CREATE TABLE api_key (
   created_at bigint NOT NULL,
   revoked_at bigint,
   signed_with text COLLATE "C",
+  expires_at bigint,
+  last_used_at bigint,
   PRIMARY KEY (key_id)
 );
 
@@ -82,7 +84,7 @@ CREATE INDEX claim_key_by_end ON claim_key (until_at);
 
 CREATE TABLE counter (
   queue_no bigint NOT NULL,
-  stripe smallint NOT NULL,
+  stripe bigint NOT NULL,
   waiting bigint NOT NULL DEFAULT 0,
   ready bigint NOT NULL DEFAULT 0,
   leased bigint NOT NULL DEFAULT 0,

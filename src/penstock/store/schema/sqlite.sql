@@ -8,7 +8,7 @@ CREATE TABLE api_key (
   queues      TEXT    NOT NULL,
   created_at  INTEGER NOT NULL,
   revoked_at  INTEGER
-, signed_with TEXT) WITHOUT ROWID;
+, signed_with TEXT, expires_at INTEGER, last_used_at INTEGER) WITHOUT ROWID;
 
 CREATE TABLE archive_mark (
   source     TEXT    NOT NULL,

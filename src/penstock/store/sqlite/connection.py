@@ -52,6 +52,7 @@ class SqliteDatabase(WriteLockMixin, DirectDatabase):
     _db: apsw.Connection
     dialect = "sqlite"
     is_shared = False
+    commits_schema = False
     finds_deadlocks = False
 
     def __init__(

@@ -79,6 +79,7 @@ class LogMoveTimer:
 
 
 class PlainSqliteDatabase(Sqlite3Database, WriteLockMixin):
+    commits_schema = False
     finds_deadlocks = True
 
     def __init__(

@@ -20,6 +20,7 @@ class Sqlite3Database(DirectDatabase):
 
     dialect = "sqlite"
     is_shared = False
+    commits_schema = False
     finds_deadlocks = False
     is_alive = True
 

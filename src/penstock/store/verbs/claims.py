@@ -111,7 +111,8 @@ class Claims:
         return Sweep(expired, self._ask_due(queue_no, now=now, limit=_CHUNK))
 
     def _ask_due(self, queue_no: int, *, now: int, limit: int) -> QueryResult:
-        params = {"queue_no": queue_no, "now": now, "limit": limit}
+        due_from = self._transaction.dead_rows.due_from(queue_no)
+        params = {"queue_no": queue_no, "now": now, "limit": limit, "due_from": due_from}
         return self._db.ask("messages.fallen_due", params)
 
     def _sweep(self, queue_no: int, sweep: Sweep, *, now: int) -> int:
@@ -205,6 +206,7 @@ class Claims:
 
         if batch.kinds and self._db.is_shared and is_short():
             rows += self._by_kind.rest(batch.kinds, self._lease_of(batch, now=now, **limits()))
+        self._note_claim(batch, now=now)
         # A chunk may have fewer claimable messages than wanted (some are dead or blocked).  With a
         # lease of length 0 a message just picked is due again, and must not be picked twice.
         while is_short() and found[no] == _CHUNK and self._lease_ms(batch):
@@ -243,6 +245,7 @@ class Claims:
         self._limit(batch, now=now)
         messages: list[Message] = []
         max_bytes, is_full = batch.max_bytes, False
+        self._note_claim(batch, now=now)
         while len(messages) < batch.sought:
             limit = batch.sought - len(messages)
             lease = self._lease_of(batch, limit=limit, max_bytes=max_bytes, now=now)
@@ -271,6 +274,10 @@ class Claims:
             is_short = batch.is_short and batch.kinds is None
             self._allowances.record_claim(batch.queue_no, messages, is_short=is_short, now=now)
 
+    def _note_claim(self, batch: ClaimBatch, *, now: int) -> None:
+        due_at = now + self._lease_ms(batch)
+        self._transaction.note_claim(batch.queue_no, batch.kinds, now=now, due_at=due_at)
+
     def _lease_ms(self, batch: ClaimBatch) -> int:
         if batch.claims[0].lease_ms is not None:
             return batch.claims[0].lease_ms
@@ -282,7 +289,7 @@ class Claims:
         lease = self._lease_of(batch, limit=limit, max_bytes=max_bytes, now=now)
         if batch.kinds is not None:
             return self._by_kind.ask(batch.kinds, lease)
-        return ask_head(self._db, lease)
+        return ask_head(self._transaction, lease)
 
     def _lease_of(
         self, batch: ClaimBatch, *, limit: int, now: int, max_bytes: int | None = None
@@ -300,7 +307,7 @@ class Claims:
         self, batches: list[ClaimBatch], answers: list[Claimed | PenstockError]
     ) -> None:
         asked = {
-            batch.queue_no: self._db.ask("messages.next_due", {"queue_no": batch.queue_no})
+            batch.queue_no: self._ask_next_due(batch.queue_no)
             for batch in batches
             if batch.has_unserved
         }
@@ -316,6 +323,10 @@ class Claims:
             for i, claim in zip(batch.places[served:], batch.claims[served:], strict=True):
                 if (due_at := self._next_due(next_due, claim)) is not None:
                     answers[i] = Claimed([], due_at)
+
+    def _ask_next_due(self, queue_no: int) -> QueryResult:
+        due_from = self._transaction.dead_rows.next_from(queue_no)
+        return self._db.ask("messages.next_due", {"queue_no": queue_no, "due_from": due_from})
 
     def _next_due(self, found: dict[int, list[Row]], claim: Claim) -> int | None:
         instants = [due_at for (due_at,) in found[claim.queue_no]]

@@ -98,6 +98,9 @@ class MessageChanges:
         if self._saves:
             self._renumber()
             self._db.update("messages.save", [_params_of(m) for m in self._saves.values()])
+            if self._transaction.dead_rows.queues:
+                for m in self._saves.values():
+                    self._transaction.note_ready(m, m.message_no)
         if self._removed:
             self._db.post("messages.remove", {"message_nos": json_list(self._removed)})
         for day, rows in self._endings.items():
@@ -119,9 +122,12 @@ class MessageChanges:
         """Make the first unfinished message of each group claimable."""
         self._transaction.lock_groups(groups)
         rows = self._db.rows("messages.unblock", {"groups": json_list(sorted(groups))})
-        for queue_no, state in rows:
+        for queue_no, state, *front in rows:
             if state == State.READY:
                 self._transaction.wake(queue_no)
+                if queue_no in self._transaction.dead_rows.queues:
+                    kind, *place = front
+                    self._transaction.dead_rows.note_ready(queue_no, kind, tuple(place))
 
     def _end(self, ended: Message, now: int, result: str | None) -> None:
         m = ended

@@ -3,23 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from penstock.domain.message.lifecycle import Message
 from penstock.domain.message.selection import count_fitting
 from penstock.store.database import Database, QueryResult, Row
+from penstock.store.dead_rows.dead_rows import as_lists
+from penstock.store.dead_rows.front_parts import EVERYTHING
 from penstock.store.verbs.transaction_state import TransactionState, json_list, message_of
 
 _HEAD = ("queue_no", "now", "limit")
 _LEASE = ("now", "due_at", "claimed_by")
+_KIND_AT = 4  # in a part of an index
 
 
-def ask_head(db: Database, lease: dict[str, Any]) -> QueryResult:
+def ask_head(transaction: TransactionState, lease: dict[str, Any]) -> QueryResult:
     """Lease up to `limit` messages and `max_bytes`, but at least one message."""
+    db = transaction.db
+    parts = transaction.parts(lease["queue_no"])
+    if parts is not None:
+        return ask_parts(db, "dead_rows.claim", lease, parts)
     # Without a network round trip, a separate query for the size is cheaper than one in the claim.
     if db.is_shared or (lease["limit"] > 1 and _head_size(db, lease) > lease["max_bytes"]):
         return db.ask("messages.claim", lease)
     return db.ask("queue_heads.claim_small", {n: lease[n] for n in (*_HEAD, *_LEASE)})
+
+
+def ask_parts(
+    db: Database, name: str, params: dict[str, Any], parts: Sequence[Sequence[object]]
+) -> QueryResult:
+    """A query of dead_rows.sql, which reads some parts of an index."""
+    condition = db.text("dead_rows.unexpired") if "now" in params else ""
+    if len(parts[0]) > _KIND_AT:
+        condition += "\n" + db.text("dead_rows.of_kind")
+    ready = partial(db.text, "dead_rows.ready", condition=condition)
+    skip = "FOR UPDATE SKIP LOCKED"
+    db.post("dead_rows.read_in_order")
+    return db.ask(
+        name,
+        params | {"parts": json_list(parts)},
+        ready=ready(limit=":limit", lock=""),
+        locked=ready(limit=":limit", lock=skip),
+        wanted=ready(limit="r.wanted", lock=skip),
+    )
 
 
 def lease_fitting(db: Database, first: Sequence[Row], lease: dict[str, Any]) -> list[Row]:
@@ -40,6 +67,9 @@ class ClaimsByKind:
         self._db = transaction.db
 
     def ask(self, kinds: Sequence[str], lease: dict[str, Any]) -> QueryResult:
+        parts = self._parts(lease["queue_no"], kinds)
+        if parts is not None:
+            return ask_parts(self._db, "dead_rows.claim_kinds", lease, parts)
         return self._db.ask("claims_by_kind.claim", lease | {"kinds": json_list(kinds)})
 
     def rest(self, kinds: Sequence[str], lease: dict[str, Any]) -> list[Row]:
@@ -47,12 +77,28 @@ class ClaimsByKind:
 
         There may be more messages of these kinds behind them.
         """
-        params = {name: lease[name] for name in _HEAD} | {"kinds": json_list(kinds)}
-        free = self._db.rows("claims_by_kind.free_heads", params)
+        params = {name: lease[name] for name in _HEAD}
+        parts = self._parts(lease["queue_no"], kinds)
+        if parts is not None:
+            free = ask_parts(self._db, "dead_rows.free_heads", params, parts).rows()
+        else:
+            params["kinds"] = json_list(kinds)
+            free = self._db.rows("claims_by_kind.free_heads", params)
         rows = lease_fitting(self._db, free[: lease["limit"]], lease)
         if len(free) > len(rows):  # locked but not needed: other claims may have missed them
             self._transaction.wake(lease["queue_no"], len(free) - len(rows))
         return rows
+
+    def _parts(self, queue_no: int, kinds: Sequence[str]) -> list[list[object]] | None:
+        """Those of all kinds, each with its kind; None if all of them are read everywhere."""
+        if queue_no not in self._transaction.dead_rows.queues:
+            return None
+        found = {kind: self._transaction.parts(queue_no, kind) for kind in kinds}
+        if not any(found.values()):
+            return None
+        return [
+            [*part, kind] for kind, parts in found.items() for part in parts or as_lists(EVERYTHING)
+        ]
 
 
 class ConsecutiveClaims:
@@ -69,7 +115,11 @@ class ConsecutiveClaims:
     def claim(self, lease: dict[str, Any]) -> list[Message]:
         """Lease up to `limit` messages and `max_bytes`, in the order of handling."""
         params = {name: lease[name] for name in ("queue_no", "now", "limit")}
-        heads = self._db.rows("consecutive_claims.heads", params)
+        parts = self._transaction.parts(lease["queue_no"])
+        if parts is not None:
+            heads = ask_parts(self._db, "dead_rows.heads", params, parts).rows()
+        else:
+            heads = self._db.rows("consecutive_claims.heads", params)
         run = self._follow(heads, params)
         leased = {m.message_no: m for m in map(message_of, lease_fitting(self._db, run, lease))}
         if self._db.is_shared:

@@ -217,6 +217,10 @@ class Sends:
         bodies: dict[int, list[Row]] = {}
         sent: defaultdict[tuple[int, State], int] = defaultdict(int)
         rotating = self._transaction.rotating_of({n.message.queue_no for n, _, _ in accepted})
+        if self._transaction.dead_rows.queues:
+            for n, no, is_blocked in accepted:
+                if not is_blocked:
+                    self._transaction.note_ready(n.message, no)
         for n, no, is_blocked in accepted:
             m, content = n.message, n.content
             if limited_queues:

@@ -7,11 +7,13 @@ from collections.abc import Collection, Iterable, Sequence
 import msgspec
 
 from penstock.domain.errors import QueueNotFound
-from penstock.domain.message.lifecycle import Message, State
+from penstock.domain.message.lifecycle import NEXT_ORDER, Message, State
 from penstock.domain.queue.queue import Counts, DedupUntil, Queue, QueueSettings
 from penstock.store.announcements import Hints
 from penstock.store.database import Database, QueryResult, Row, RowsChanged
+from penstock.store.dead_rows.dead_rows import DeadRows, place_of
 from penstock.store.partitions import Partitions
+from penstock.store.verbs.counter_rows import CounterRows
 
 _STATES = {state.value: state for state in State}
 _STATE_AT = Message.__struct_fields__.index("state")
@@ -28,10 +30,10 @@ class EndingWatch:
 
 
 class TransactionState:
-    def __init__(self, db: Database, *, stripe: int = 0) -> None:
+    def __init__(self, db: Database, *, counter_rows: CounterRows) -> None:
         self.db = db
         self.partitions = Partitions(db)
-        self.stripe = stripe
+        self.counter_rows = counter_rows
         self._changes: dict[int, Counts] = {}
         self._queues: dict[int, Queue] = {}
         self._known: dict[Row, Queue] = {}  # by its whole row, across transactions
@@ -54,6 +56,8 @@ class TransactionState:
         self.ended: list[str] = []
         self.ended_here: list[str] = []
         self.watch = EndingWatch()
+        self.dead_rows = DeadRows()  # PostgreSQL: shared by the connections of a store
+        self._claimed: list[tuple[int, Sequence[Message]]] = []
 
     def open(self) -> None:
         """Forget the last transaction, whether it was committed or not."""
@@ -68,6 +72,8 @@ class TransactionState:
         self.sent_nos = ()
         self.ended = []
         self.ended_here = []
+        if self._claimed:
+            self._claimed = []
         self.partitions.open()
 
     def close(self) -> None:
@@ -75,12 +81,12 @@ class TransactionState:
         if self.first_queues or self.first_groups:
             self.first_queues, self.first_groups = set(), set()
         if self._changes:
-            # Sorted, so that two nodes cannot wait for each other's rows.
-            rows = [
-                (no, self.stripe, *msgspec.structs.astuple(change))
-                for no, change in sorted(self._changes.items())
-            ]
-            self.db.insert("queues.count", rows)
+            self.counter_rows.add(self.db, self._changes)
+
+    def committed(self) -> None:
+        """Call it right after the commit."""
+        for queue_no, messages in self._claimed:
+            self.dead_rows.note_claimed(queue_no, messages)
 
     def count(self, queue_no: int) -> Counts:
         """The changes of a queue's counters in this transaction; callers add to them."""
@@ -96,8 +102,34 @@ class TransactionState:
     def wake(self, queue_no: int, count: int = 1) -> None:
         self.woken[queue_no] = self.woken.get(queue_no, 0) + count
 
-    def note_claimed(self, queue_no: int, messages: Iterable[Message]) -> None:
+    def note_claim(
+        self, queue_no: int, kinds: Sequence[str] | None, *, now: int, due_at: int
+    ) -> None:
+        """Claims read the front of this queue."""
+        if self.dead_rows.is_watched and queue_no not in self.limited_queues:
+            self.dead_rows.note_claim(queue_no, kinds, now=now, due_at=due_at)
+
+    def parts(self, queue_no: int, kind: str | None = None) -> list[list[object]] | None:
+        """Where a claim has to look for messages; None: everywhere.
+
+        Limits make messages claimable in many places at once, so there it is everywhere.
+        """
+        if queue_no not in self.dead_rows.queues or queue_no in self.limited_queues:
+            return None
+        return self.dead_rows.parts(queue_no, kind)
+
+    def note_ready(self, m: Message, message_no: int) -> None:
+        """A message may have become claimable."""
+        if m.state is State.READY and not m.is_blocked and m.queue_no in self.dead_rows.queues:
+            place = place_of(m)
+            if m.order_no == NEXT_ORDER:
+                place = (m.priority, m.fair_position, message_no)
+            self.dead_rows.note_ready(m.queue_no, m.kind, place)
+
+    def note_claimed(self, queue_no: int, messages: Sequence[Message]) -> None:
         """No wake-up is needed for messages that the same transaction sends and claims."""
+        if queue_no in self.dead_rows.queues:
+            self._claimed.append((queue_no, messages))
         if self.sent_nos and queue_no in self.woken:
             left = self.woken[queue_no] - sum(m.message_no in self.sent_nos for m in messages)
             if left > 0 or self.count(queue_no).waiting > 0:  # 0: there is a new due date

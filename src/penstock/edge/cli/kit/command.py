@@ -104,7 +104,8 @@ class AppCommand(Command):
         super().configure(parser)
         parser.flag(
             "--store",
-            "sqlite:///path or postgresql://…: open this store instead of asking a server",
+            "sqlite:///path, postgresql://… or mysql://…: open this store instead of asking "
+            "a server",
             value="URL",
             env="-",
             reads_env=False,

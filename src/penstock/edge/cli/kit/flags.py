@@ -56,7 +56,7 @@ def store_flags(parser: Parser) -> None:
         "--store",
         "store.url",
         value="URL",
-        text="sqlite:///path or postgresql://…; default: penstock.db in the data folder",
+        text="sqlite:///path, postgresql://… or mysql://…; default: penstock.db in the data folder",
     )(parser)
     parser.flag(
         "--config",

@@ -60,8 +60,8 @@ COMMANDS = {
             value="FILE",
             text="queues, topics and so on to create or change before the start, as for apply",
         ),
-        more="Stores messages in the data folder (SQLite), or in PostgreSQL with --store. Prints "
-        "one line when it is ready, and runs until SIGINT (Ctrl-C) or SIGTERM.",
+        more="Stores messages in the data folder (SQLite), or with --store in PostgreSQL or "
+        "MariaDB. Prints one line when it is ready, and runs until SIGINT (Ctrl-C) or SIGTERM.",
         examples=(
             "penstock serve --data ./data",
             "penstock serve --port 8000 --set history.retention_days=30",

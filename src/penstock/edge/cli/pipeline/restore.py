@@ -77,7 +77,7 @@ def _restore_from(
         path = settings.sqlite_path
         # Opening a new store would create it.
         service = open_store() if path is None or path.exists() else None
-        counts = count(source.heads(), _known(service))
+        counts = count(source.heads(), _known_ids(service))
         show_counts(counts, out)
         if args.dry_run or not counts:
             return exits.OK
@@ -95,8 +95,8 @@ def _restore_from(
     return report(done, out, what="restored", known="already present")
 
 
-def _known(service: RestoreService | None) -> Callable[[Sequence[Row]], set[str]]:
-    return (lambda rows: set()) if service is None else service.known
+def _known_ids(service: RestoreService | None) -> Callable[[Sequence[Row]], set[str]]:
+    return (lambda rows: set()) if service is None else service.known_ids
 
 
 def _put(service: Any, source: RestoreSource, total: int, throttle: Throttle) -> Restored:

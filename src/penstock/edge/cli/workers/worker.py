@@ -94,7 +94,7 @@ def _url(args: Namespace) -> str | None:
         raise UsageError(f"--server takes http://… or https://…, not {args.server!r}; see --store")
     if args.store and args.store.startswith(_SERVERS):
         raise UsageError(
-            f"--store takes sqlite:///path or postgresql://…; use --server {args.store}"
+            f"--store takes sqlite:///path, postgresql://… or mysql://…; use --server {args.store}"
         )
     return args.server or args.store or None
 
@@ -203,7 +203,7 @@ COMMANDS = {
         ),
         flag(
             "--store",
-            "work on the store at sqlite:///path or postgresql://… instead of the "
+            "work on the store at sqlite:///path, postgresql://… or mysql://… instead of the "
             "application's own URL",
             value="URL",
         ),

@@ -4,8 +4,9 @@ import { keys, settings } from "./pages/administration.js";
 import { aweqPages } from "./pages/aweq.js";
 import { circuit, circuits } from "./pages/circuits.js";
 import { errors } from "./pages/errors.js";
-import { flow, flowMembers } from "./pages/flow.js";
-import { flows } from "./pages/flows.js";
+import { facts } from "./pages/facts.js";
+import { flow, flowMembers } from "./flows/flow_page.js";
+import { flows } from "./flows/flows_page.js";
 import { history } from "./pages/history.js";
 import { answerPage, insight, insights } from "./pages/insights.js";
 import { login } from "./pages/login.js";
@@ -18,16 +19,18 @@ import { queues } from "./pages/queues.js";
 import { recurring, schedule } from "./pages/recurring.js";
 import { fleet, scaling } from "./pages/scaling.js";
 import { sql } from "./pages/sql.js";
+import { topic, topics } from "./pages/topics.js";
 import { worker, workers } from "./pages/workers.js";
+import { session } from "./server/session.js";
 
 export const groups = [
   { label: "", pages: [overview, queues, messages, errors, history] },
-  { label: "Work", pages: [flows, workers, circuits, recurring, scaling] },
-  { label: "Server", pages: [insights, sql, keys, settings] },
-  { label: "AweQ", pages: aweqPages },
+  { label: "Work", pages: [flows, workers, topics, circuits, recurring, scaling] },
+  { label: "Server", pages: [insights, sql, facts, keys, settings] },
+  { label: "AweQ", pages: aweqPages, isFolded: true, isShown: () => session().is_aweq_used },
 ];
 
 // A page that is not in the side bar names its parent with `under`.
-const inside = [queue, queueSettings, message, flow, flowMembers, worker, circuit, schedule, fleet, answerPage, insight, login];
+const inside = [queue, queueSettings, message, flow, flowMembers, worker, circuit, schedule, topic, fleet, answerPage, insight, login];
 
 export const pages = [...groups.flatMap((group) => group.pages), ...inside];

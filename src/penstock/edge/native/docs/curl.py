@@ -17,6 +17,7 @@ VARIABLES = {
     "move": "$MOVE",
     "receipt": "$RECEIPT",
     "task": "$TASK",
+    "key": "$KEY",
     "worker": "$WORKER",
 }
 

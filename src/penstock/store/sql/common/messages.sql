@@ -76,11 +76,12 @@ SELECT message_no, due_at
 -- The {lock} clause of steps over many messages: empty, because SQLite has one writer.
 
 -- name: fallen_due
--- Messages of one queue whose delay is over or whose lease has expired.
+-- Messages of one queue whose delay is over or whose lease has expired; none is before :due_from.
 SELECT {columns}
   FROM message
  WHERE queue_no = :queue_no
    AND state IN ('waiting', 'leased')
+   AND due_at >= :due_from
    AND due_at <= :now
  ORDER BY due_at, order_no
  LIMIT :limit;
@@ -99,11 +100,12 @@ SELECT q.queue_no
                 LIMIT 1 OFFSET 0);
 
 -- name: next_due
--- When the next message of a queue falls due or the next lease expires.
+-- When the next message of a queue falls due or the next lease expires, from :due_from on.
 SELECT due_at
   FROM message
  WHERE queue_no = :queue_no
    AND state IN ('waiting', 'leased')
+   AND due_at >= :due_from
  ORDER BY due_at
  LIMIT 1;
 

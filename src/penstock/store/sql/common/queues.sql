@@ -145,6 +145,12 @@ VALUES (
        expired_total = counter.expired_total + excluded.expired_total,
        claimed_total = counter.claimed_total + excluded.claimed_total;
 
+-- name: count_in_new_row
+-- Nothing to do: a queue has one row in SQLite.
+
+-- name: count_in_merged_row
+-- Nothing to do: a queue has one row in SQLite.
+
 -- name: with_ready
 -- Queues with ready messages, to wake claims that wait for them.
 SELECT queue_no, sum(ready)

@@ -43,6 +43,7 @@ WITH due AS MATERIALIZED (
     FROM message
    WHERE queue_no = :queue_no
      AND state IN ('waiting', 'leased')
+     AND due_at >= :due_from
      AND due_at <= :now
    ORDER BY due_at, order_no
    LIMIT :limit
@@ -160,7 +161,7 @@ SELECT {columns}
    FOR UPDATE;
 
 -- name: unblock
--- As in common/, with PostgreSQL's JSON.
+-- As in common/, with PostgreSQL's JSON; also returns the places of the messages.
 UPDATE message
    SET is_blocked = 0
  WHERE is_blocked = 1
@@ -173,7 +174,7 @@ UPDATE message
                   ORDER BY m.order_no
                   LIMIT 1)
            FROM json_array_elements(CAST(:groups AS json)) AS g (pair)))
-RETURNING queue_no, state;
+RETURNING queue_no, state, kind, priority, turn, order_no;
 
 -- name: any_of
 -- As in common/, looked up by a list.

@@ -45,3 +45,79 @@ SELECT queue_no
  WHERE queue_no IN {list:queue_nos}
  ORDER BY queue_no
    FOR UPDATE;
+
+-- name: count_in_new_row
+-- Add changes to the counters in a row that no transaction has used, which takes over the last row.
+WITH old AS (
+  DELETE FROM counter
+   WHERE queue_no = :queue_no
+     AND stripe IN (:last, :before)
+  RETURNING *
+)
+INSERT INTO counter (
+  queue_no, stripe, waiting, ready, leased, dead, sent_total, done_total, dead_total,
+  cancelled_total, failed_total, expired_total, claimed_total)
+SELECT CAST(:queue_no AS bigint), CAST(:stripe AS bigint),
+       CAST(:waiting + coalesce(sum(waiting), 0) AS bigint),
+       CAST(:ready + coalesce(sum(ready), 0) AS bigint),
+       CAST(:leased + coalesce(sum(leased), 0) AS bigint),
+       CAST(:dead + coalesce(sum(dead), 0) AS bigint),
+       CAST(:sent_total + coalesce(sum(sent_total), 0) AS bigint),
+       CAST(:done_total + coalesce(sum(done_total), 0) AS bigint),
+       CAST(:dead_total + coalesce(sum(dead_total), 0) AS bigint),
+       CAST(:cancelled_total + coalesce(sum(cancelled_total), 0) AS bigint),
+       CAST(:failed_total + coalesce(sum(failed_total), 0) AS bigint),
+       CAST(:expired_total + coalesce(sum(expired_total), 0) AS bigint),
+       CAST(:claimed_total + coalesce(sum(claimed_total), 0) AS bigint)
+  FROM old
+    ON CONFLICT (queue_no, stripe)
+    DO UPDATE
+   SET waiting = counter.waiting + excluded.waiting,
+       ready = counter.ready + excluded.ready,
+       leased = counter.leased + excluded.leased,
+       dead = counter.dead + excluded.dead,
+       sent_total = counter.sent_total + excluded.sent_total,
+       done_total = counter.done_total + excluded.done_total,
+       dead_total = counter.dead_total + excluded.dead_total,
+       cancelled_total = counter.cancelled_total + excluded.cancelled_total,
+       failed_total = counter.failed_total + excluded.failed_total,
+       expired_total = counter.expired_total + excluded.expired_total,
+       claimed_total = counter.claimed_total + excluded.claimed_total;
+
+-- name: count_in_merged_row
+-- The same, with all rows of a connection's slot: its first one, and those that moved.
+WITH old AS (
+  DELETE FROM counter
+   WHERE queue_no = :queue_no
+     AND (stripe = :slot OR (stripe >= :first AND stripe % :slots = :slot))
+  RETURNING *
+)
+INSERT INTO counter (
+  queue_no, stripe, waiting, ready, leased, dead, sent_total, done_total, dead_total,
+  cancelled_total, failed_total, expired_total, claimed_total)
+SELECT CAST(:queue_no AS bigint), CAST(:stripe AS bigint),
+       CAST(:waiting + coalesce(sum(waiting), 0) AS bigint),
+       CAST(:ready + coalesce(sum(ready), 0) AS bigint),
+       CAST(:leased + coalesce(sum(leased), 0) AS bigint),
+       CAST(:dead + coalesce(sum(dead), 0) AS bigint),
+       CAST(:sent_total + coalesce(sum(sent_total), 0) AS bigint),
+       CAST(:done_total + coalesce(sum(done_total), 0) AS bigint),
+       CAST(:dead_total + coalesce(sum(dead_total), 0) AS bigint),
+       CAST(:cancelled_total + coalesce(sum(cancelled_total), 0) AS bigint),
+       CAST(:failed_total + coalesce(sum(failed_total), 0) AS bigint),
+       CAST(:expired_total + coalesce(sum(expired_total), 0) AS bigint),
+       CAST(:claimed_total + coalesce(sum(claimed_total), 0) AS bigint)
+  FROM old
+    ON CONFLICT (queue_no, stripe)
+    DO UPDATE
+   SET waiting = counter.waiting + excluded.waiting,
+       ready = counter.ready + excluded.ready,
+       leased = counter.leased + excluded.leased,
+       dead = counter.dead + excluded.dead,
+       sent_total = counter.sent_total + excluded.sent_total,
+       done_total = counter.done_total + excluded.done_total,
+       dead_total = counter.dead_total + excluded.dead_total,
+       cancelled_total = counter.cancelled_total + excluded.cancelled_total,
+       failed_total = counter.failed_total + excluded.failed_total,
+       expired_total = counter.expired_total + excluded.expired_total,
+       claimed_total = counter.claimed_total + excluded.claimed_total;

@@ -40,5 +40,5 @@ SELECT name, setting
                 'server_encoding');
 
 -- name: process
--- A number that no other connection has at the same time.
-SELECT pg_backend_pid();
+-- A number that no other connection has at the same time, and one that no connection had before.
+SELECT pg_backend_pid(), nextval('message_no');

@@ -2,7 +2,6 @@
 
 import { get, part } from "../server/api.js";
 import { h } from "../kit/dom.js";
-import { readDuration } from "../kit/format.js";
 
 const PAUSE_TEXT = "Claims stop; messages can still be sent. Existing leases stay valid and can be completed.";
 const RESUME_TEXT = "Claims are allowed again.";
@@ -54,46 +53,10 @@ export function unhold(queue, then) {
   };
 }
 
-export function send(queue, then) {
-  return {
-    label: "Send",
-    role: "produce",
-    title: `Send a message to ${queue.name}`,
-    fields: [
-      { name: "body", label: "Body (JSON)", value: '{"hello": "world"}', rows: 5, isRequired: true },
-      { name: "kind", label: "Kind", hint: "The name that selects a handler" },
-      ...(queue.settings.ordering === "group" ? [{ name: "group", label: "Group", isRequired: true }] : []),
-      { name: "delay", label: "Delay", hint: "30s, 5m, 2h; empty: none" },
-    ],
-    request({ body, kind, group, delay }) {
-      return {
-        method: "POST",
-        path: `${pathOf(queue.name)}/messages`,
-        body: {
-          body: readJson(body),
-          ...(kind && { kind }),
-          ...(group && { group }),
-          ...(delay && { delay_ms: readDelay(delay) }),
-        },
-      };
-    },
-    command: ({ body, kind, group, delay }) => [
-      "send",
-      queue.name,
-      body,
-      "--json-body",
-      ...(kind ? ["--kind", kind] : []),
-      ...(group ? ["--group", group] : []),
-      ...(delay ? ["--delay", delay] : []),
-    ],
-    done: (answer) => `Message ${answer.id} is stored.`,
-    then,
-  };
-}
-
 export function purge(queue, then) {
   return {
     label: "Purge",
+    typed: queue.name,
     isDanger: true,
     title: `Purge ${queue.name}?`,
     text: "All messages in the queue are cancelled, in every state; their leases are lost. They stay in the history.",
@@ -192,6 +155,7 @@ export function cancelMove(one, then) {
 export function remove(queue, then) {
   return {
     label: "Remove",
+    typed: queue.name,
     isDanger: true,
     title: `Remove ${queue.name}?`,
     text: "The queue is deleted with all messages in it. Its finished messages stay in the history.",
@@ -237,18 +201,4 @@ export function create(then) {
     done: (answer) => `${answer.name} is created.`,
     then,
   };
-}
-
-function readJson(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new Error("The body is not JSON; put plain text in double quotes.");
-  }
-}
-
-function readDelay(text) {
-  const ms = readDuration(text);
-  if (ms === null) throw new Error("Enter the delay as a time such as 500ms, 30s, 5m or 2h.");
-  return ms;
 }

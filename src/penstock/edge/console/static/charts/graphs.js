@@ -106,15 +106,23 @@ function makeCharts() {
       ],
     }),
     makeChart({
-      title: "Latency",
-      note: "of completed messages",
+      title: "Wait",
+      note: "from send to claim, of completed messages",
       isDuration: true,
       format: (value) => about(value),
       series: [
-        { name: "wait p50", tone: "ready", value: (point) => point.wait_p50_ms ?? null },
-        { name: "wait p95", tone: "waiting", value: (point) => point.wait_p95_ms ?? null },
-        { name: "work p50", tone: "done", value: (point) => point.work_p50_ms ?? null },
-        { name: "work p95", tone: "leased", value: (point) => point.work_p95_ms ?? null },
+        { name: "p50", tone: "ready", value: (point) => point.wait_p50_ms ?? null },
+        { name: "p95", tone: "waiting", value: (point) => point.wait_p95_ms ?? null },
+      ],
+    }),
+    makeChart({
+      title: "Work",
+      note: "from claim to completion",
+      isDuration: true,
+      format: (value) => about(value),
+      series: [
+        { name: "p50", tone: "done", value: (point) => point.work_p50_ms ?? null },
+        { name: "p95", tone: "leased", value: (point) => point.work_p95_ms ?? null },
       ],
     }),
     makeChart({

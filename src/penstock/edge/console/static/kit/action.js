@@ -3,6 +3,7 @@
 //
 // An action: {
 //   label, role, isDanger?, title, text, details?: an element below the text, confirm?, dismiss?: labels of its two buttons,
+//   typed?: a name that must be typed if TYPED_FROM items or more are affected,
 //   count?: async (values) => number of affected items, noun?: "message",
 //   fields?: [{ name, label, hint?, type?, value?, options?, isRequired?, rows? }],
 //   request: (values) => ({ method, path, body?, headers? }),
@@ -20,6 +21,8 @@ import { h, replace } from "./dom.js";
 import { count } from "./format.js";
 import { whyNot } from "../server/session.js";
 import { say } from "./toast.js";
+
+const TYPED_FROM = 100;
 
 /** A button for the action; if the user may not do it, it is disabled and says why. */
 export function actionButton(action, { isSmall = false } = {}) {
@@ -45,6 +48,8 @@ export function runAction(action) {
   const calls = codeBlock("HTTP API", "");
   const counted = h("p", { class: "counted", role: "status" });
   const problem = h("p", { class: "problem", role: "alert" });
+  const typed = action.typed ? makeField({ name: "typed", label: `Type ${action.typed} to confirm` }, () => checkTyped()) : null;
+  if (typed) typed.element.hidden = true;
   const fields = (action.fields ?? []).map((field) => makeField(field, () => refresh()));
   const confirm = h(
     "button",
@@ -59,6 +64,7 @@ export function runAction(action) {
     action.details,
     counted,
     fields.map((field) => field.element),
+    typed?.element,
     problem,
     h("details", { class: "forms", open: true }, h("summary", null, "Do the same from a shell"),
       commands.element, calls.element),
@@ -69,6 +75,10 @@ export function runAction(action) {
 
   function values() {
     return Object.fromEntries(fields.map((field) => [field.name, field.value()]));
+  }
+
+  function checkTyped() {
+    if (typed && !typed.element.hidden) confirm.disabled = typed.value() !== action.typed;
   }
 
   async function refresh() {
@@ -94,7 +104,10 @@ export function runAction(action) {
     const query = (queries += 1);
     try {
       const many = await action.count(given);
-      if (query === queries) replace(counted, affectedText(many, action.noun ?? "message"));
+      if (query !== queries) return;
+      replace(counted, affectedText(many, action.noun ?? "message"));
+      if (typed) typed.element.hidden = many < TYPED_FROM;
+      checkTyped();
     } catch (error) {
       if (query === queries) replace(counted, `The number is unknown: ${error.message}`);
     }

@@ -6,6 +6,8 @@ const PATHS = {
   overview: "M3 11h5V3H3zM12 17h5V9h-5zM3 17h5v-3H3zM12 6h5V3h-5z",
   queues: "M3 5h14M3 10h14M3 15h9",
   messages: "M3 5h14v10H3zM3 6l7 5 7-5",
+  facts: "M5 3h10v14H5zM8 7h4M8 10h4M8 13h2",
+  topics: "M4 10h3l8-5v10l-8-5M17 8v4",
   errors: "M10 3l8 14H2zM10 8v4M10 14v1",
   history: "M10 4a6 6 0 1 1-6 6M4 4v4h4M10 7v3l2 2",
   workers: "M10 10a3 3 0 1 0 0-6 3 3 0 0 0 0 6M4 17c0-3 3-5 6-5s6 2 6 5",

@@ -7,6 +7,7 @@ import { h, replace } from "../kit/dom.js";
 import { about, count, duration, instant, size } from "../kit/format.js";
 import { flowLink } from "../flows/flow_parts.js";
 import { logCard } from "../kit/message_log.js";
+import { send } from "../actions/send.js";
 import { actionOnOne, actsOn, isUnsent } from "../actions/message_acts.js";
 import { badge, card, facts, notice, pageHead, stateBadge, when } from "../kit/parts.js";
 import { timeline } from "../kit/timeline.js";
@@ -27,6 +28,7 @@ export const message = {
       get("/v1/flows", { created_by: view.params.id, limit: MAX_FLOWS }, { signal: view.signal }),
     ]);
     const ownFlow = await flowOf(view, found);
+    const again = found.body === undefined ? [] : [actionButton(send({ name: found.dead_from ?? found.queue }, (sent) => view.go(`/console/messages/${part(sent.id)}`), found))];
     const acts = actsOn(found).map((act) => actionButton(actionOnOne(found, act, () => view.again())));
     const hasAttributes = Object.keys(found.attributes ?? {}).length > 0;
     replace(
@@ -37,7 +39,7 @@ export const message = {
           found.finished_at && badge("from history"),
           found.is_blocked && badge("waits for its group", "warn"),
         ].filter(Boolean),
-        actions: acts,
+        actions: [...acts, ...again],
         lead: h("code", { class: "id" }, found.id),
         back: {
           label: found.queue,

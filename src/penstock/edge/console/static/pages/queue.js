@@ -6,12 +6,14 @@ import { h, replace } from "../kit/dom.js";
 import { brief, count, rate, serverNow } from "../kit/format.js";
 import { graphs } from "../charts/graphs.js";
 import { onLive } from "../server/live.js";
-import { badge, card, facts, figure, messageFigures, pageHead, tabs, when } from "../kit/parts.js";
-import { cancelMove, move, pathOf, pause, purge, redrive, remove, send, unhold } from "../actions/queue_actions.js";
+import { badge, card, facts, figure, messageFigures, notice, pageHead, tabs, when } from "../kit/parts.js";
+import { cancelMove, move, pathOf, pause, purge, redrive, remove, unhold } from "../actions/queue_actions.js";
+import { send } from "../actions/send.js";
 import { SETTINGS, settingText } from "../actions/queue_settings.js";
 import { makeTable } from "../kit/table.js";
 import { stopBadges } from "./queues.js";
 
+const MAX_SOURCES = 10;
 const AGE_EVERY_MS = 3_000; // only the API of a single queue reports its oldest message
 const MOVE_TONES = { running: "info", completed: "good", failed: "bad" };
 
@@ -22,14 +24,16 @@ export const queue = {
 
   async show(view) {
     const path = pathOf(view.params.queue);
-    const [found, moves] = await Promise.all([
+    const [found, moves, sources] = await Promise.all([
       get(path, {}, { signal: view.signal }),
       get(`${path}/moves`, { limit: 5 }, { signal: view.signal }),
+      get("/v1/queues", { dead_letter_queue: view.params.queue, limit: MAX_SOURCES }, { signal: view.signal }),
     ]);
     const figures = makeFigures();
     replace(
       view.root,
       head(found, view),
+      sourcesOf(sources.queues),
       h("div", { class: "figures" }, Object.values(figures).map((one) => one.element)),
       moves.moves.length ? moveCard(moves.moves, view) : null,
       graphs(view, found.name),
@@ -40,6 +44,13 @@ export const queue = {
     watch(view, path, figures, found);
   },
 };
+
+/** Of a dead-letter queue: the queues whose dead messages it gets. */
+function sourcesOf(sources) {
+  if (!sources.length) return null;
+  const links = sources.map(({ name }, place) => [place > 0 && ", ", h("a", { href: `/console/queues/${encodeURIComponent(name)}` }, name)]);
+  return notice(["This is the dead-letter queue of ", ...links.flat(Infinity).filter(Boolean), sources.length === MAX_SOURCES ? " and others." : "."]);
+}
 
 /** The heading with the actions, for all pages of a queue. */
 export function queueHead(found, view, current) {

@@ -40,6 +40,7 @@ export function showKeys(pages) {
     "dl",
     { class: "keys" },
     row(["/"], "Search for a queue"),
+    row(["Ctrl", "K"], "Search everything"),
     pages.filter((page) => page.key).map((page) => row(["g", page.key], page.nav ?? page.title)),
     row(["↑", "↓"], "Move through a table"),
     row(["Enter"], "Open the row"),

@@ -3,6 +3,7 @@
 import { h, replace } from "../kit/dom.js";
 import { brandMark, icon } from "../kit/icons.js";
 import { showKeys } from "./keyboard.js";
+import { listenForSearch, openSearch } from "./search.js";
 import { onLiveState } from "../server/live.js";
 import { logOut, session } from "../server/session.js";
 import { nextTheme, theme } from "./theme.js";
@@ -38,7 +39,10 @@ export function makeShell(groups, pages, { go }) {
   };
   setOpen(false);
   menu.addEventListener("click", () => setOpen(!root.classList.contains("open")));
-  const bar = h("header", { class: "bar" }, menu, search.form, tools(pages, go));
+  const find = h("button", { type: "button", class: "small find", title: "Search everything (Ctrl-K)" }, "Search ", h("kbd", null, "Ctrl K"));
+  find.addEventListener("click", () => openSearch(pages, go));
+  listenForSearch(pages, go);
+  const bar = h("header", { class: "bar" }, menu, search.form, find, tools(pages, go));
   replace(root, nav, h("div", { class: "beside" }, bar, connectionBar(), main));
   main.addEventListener("click", () => setOpen(false));
   replace(document.body, h("a", { class: "skip", href: "#main" }, "Skip to content"), root);
@@ -48,7 +52,10 @@ export function makeShell(groups, pages, { go }) {
     show(page) {
       setOpen(false);
       for (const [path, link] of links) {
-        if (path === page.path || path === page.under) link.setAttribute("aria-current", "page");
+        if (path === page.path || path === page.under) {
+          link.setAttribute("aria-current", "page");
+          link.closest("details")?.setAttribute("open", "");
+        }
         else link.removeAttribute("aria-current");
       }
     },
@@ -61,6 +68,9 @@ function navGroup(group, links) {
     links.set(page.path, link);
     return h("li", null, link);
   });
+  if (group.isFolded) {
+    return h("details", { class: "nav-group", hidden: !group.isShown() }, h("summary", null, group.label), h("ul", null, entries));
+  }
   return h("div", { class: "nav-group" }, group.label && h("h2", null, group.label),
     h("ul", null, entries));
 }

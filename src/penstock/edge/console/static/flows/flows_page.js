@@ -3,7 +3,7 @@
 import { get } from "../server/api.js";
 import { h, replace } from "../kit/dom.js";
 import { filterForm } from "../kit/filters.js";
-import { flowBadges, flowLink, flowProgress } from "../flows/flow_parts.js";
+import { flowBadges, flowLink, flowProgress } from "./flow_parts.js";
 import { about, count, serverNow } from "../kit/format.js";
 import { card, pageHead, when } from "../kit/parts.js";
 import { whileLive } from "../kit/repeat.js";

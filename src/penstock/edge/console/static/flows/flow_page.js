@@ -3,19 +3,19 @@
 import { get, part } from "../server/api.js";
 import { actionButton } from "../kit/action.js";
 import { h, replace } from "../kit/dom.js";
-import { flowButtons, redriveMember } from "../flows/flow_acts.js";
-import { describe, isBad, makeFlowGraph } from "../flows/flow_graph.js";
+import { flowButtons, redriveMember } from "./flow_acts.js";
+import { describe, isBad, makeFlowGraph } from "./flow_graph.js";
 import {
   MEMBER_STATES, canRedrive, flowBadges, flowLink, flowProgress, groupProgress, isFailing, memberBadge, memberName,
   memberState, stateWord, timing, took,
-} from "../flows/flow_parts.js";
+} from "./flow_parts.js";
 import { about, count } from "../kit/format.js";
 import { badge, card, facts, notice, pageHead, when } from "../kit/parts.js";
 import { whileLive } from "../kit/repeat.js";
 import { changed } from "../shell/router.js";
 import { makeTable, pager } from "../kit/table.js";
-import { duration } from "./flows.js";
-import { messageLink } from "./messages.js";
+import { duration } from "./flows_page.js";
+import { messageLink } from "../pages/messages.js";
 
 const PAGE = 50;
 const MAX_NODES = 1_000;

@@ -1,0 +1,1 @@
+"""A server of the Model Context Protocol: a broker as tools for language models; docs/mcp.md."""

@@ -1,0 +1,1 @@
+"""Avoids reading dead rows that an old transaction keeps in the database."""

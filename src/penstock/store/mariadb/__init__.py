@@ -1,0 +1,1 @@
+"""MariaDB: connections, statements, wake-ups between nodes."""
