@@ -22,6 +22,7 @@ from penstock.domain.queue.queue import Queue
 from penstock.ports.flows import NewMember
 from penstock.ports.store import Session, Store
 from tests.clocks import ManualClock
+from tests.domain.flow.model import FlowModel
 from tests.factories import a_draft, an_id
 from tests.store.driver import WAIT_S
 
