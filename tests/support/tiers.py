@@ -39,6 +39,7 @@ PLACES = {
     "tests/docs/test_jobs.py": "runs the pages' programs",
     "tests/docs/test_moving_from_celery.py": "a Celery worker",
     "tests/docs/test_readme.py": "runs the pages' programs",
+    "tests/docs/test_observability.py": "runs the pages' programs",
     "tests/docs/test_recurring.py": "runs the pages' programs",
     "tests/docs/test_sqs.py": "runs the pages' programs",
     "tests/docs/test_testing.py": "runs the pages' programs",
