@@ -99,6 +99,21 @@ class OldTransaction(AnswerRecord, frozen=True):
     user: Annotated[str | None, about("The PostgreSQL user. Null if unknown.")]
     since: Annotated[Instant | None, about("When the transaction began. Null if unknown.")]
     transactions: Annotated[int, about("How many transactions the server has begun since.")]
+    state: Annotated[
+        str | None,
+        about("The state of the session, such as `idle in transaction`. Null if unknown."),
+    ]
+    query_since: Annotated[
+        Instant | None,
+        about("When the session's current or last statement began. Null if unknown."),
+    ]
+
+
+class BloatedTable(AnswerRecord, frozen=True):
+    table: Annotated[str, about("The name of the table.")]
+    rows: Annotated[int, about("About how many rows it has.")]
+    dead_rows: Annotated[int, about("About how many deleted rows vacuum has not removed yet.")]
+    vacuumed_at: Annotated[Instant | None, about("When it was last vacuumed. Null if never.")]
 
 
 class DamagedPage(AnswerRecord, frozen=True):
@@ -144,6 +159,17 @@ class Problems(AnswerRecord, frozen=True):
             "vacuum from removing deleted rows, which slows claims; the oldest first."
         ),
     ] = ()
+    bloated_tables: Annotated[
+        tuple[BloatedTable, ...],
+        about("On PostgreSQL: tables with 500,000 dead rows or more, those with the most first."),
+    ] = ()
+    notification_queue: Annotated[
+        float | None,
+        about(
+            "On PostgreSQL: how full the queue of notifications is, if it is half full or more "
+            "(1 is full); a session that listens and does not read fills it."
+        ),
+    ] = None
     damage: Annotated[
         Damage | None,
         about("Pages of the store that requests could not read. Null if there are none."),

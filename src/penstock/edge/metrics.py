@@ -14,6 +14,7 @@ from penstock.domain.limits import SECOND
 from penstock.domain.queue.problem import OldTransaction
 from penstock.domain.scaling.fleet_status import FleetStatus
 from penstock.domain.store.damage import Damage
+from penstock.domain.store.upkeep import Upkeep
 from penstock.runtime.pusher.tally import BUCKETS_MS, RouteTally
 from penstock.services.circuits.circuits import CircuitsOverview, CircuitView
 from penstock.services.queues import QueueView
@@ -268,6 +269,35 @@ def render_transactions(found: Sequence[OldTransaction], *, now: int) -> str:
             "penstock_old_transaction_seconds",
             "Age of each transaction that has held back vacuum for a minute or longer.",
             ((_transaction_labels(one), f"{age:.3f}") for one, age in ages if one.is_old(now=now)),
+        ),
+    ]
+    return "".join(lines)
+
+
+def render_upkeep(found: Upkeep) -> str:
+    """Empty for databases without vacuum."""
+    if found.notifications is None:
+        return ""
+    tables = [({"table": table.name}, table) for table in found.tables]
+    lines = [
+        *family(
+            "penstock_table_dead_rows",
+            "Deleted rows that vacuum has not removed yet.",
+            ((labels, table.dead_rows) for labels, table in tables),
+        ),
+        *family(
+            "penstock_table_vacuum_timestamp_seconds",
+            "When each table was last vacuumed.",
+            (
+                (labels, table.vacuumed_at // SECOND)
+                for labels, table in tables
+                if table.vacuumed_at is not None
+            ),
+        ),
+        *family(
+            "penstock_notification_queue_ratio",
+            "How full PostgreSQL's queue of notifications is.",
+            [({}, f"{found.notifications:.3f}")],
         ),
     ]
     return "".join(lines)

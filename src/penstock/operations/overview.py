@@ -9,6 +9,7 @@ from typing import Protocol
 from penstock.api import counters, overview
 from penstock.api.counters import GetSamples, Graph, Point
 from penstock.api.overview import (
+    BloatedTable,
     Damage,
     HangingRoute,
     ListProblems,
@@ -97,6 +98,7 @@ class OverviewOperations:
             )
         hanging = yield from self._overview.hanging()
         old = yield from self._overview.old_transactions()
+        upkeep = yield from self._overview.upkeep()
         damage = self._history.damage()
         return Problems(
             problems=found[:limit],
@@ -106,6 +108,12 @@ class OverviewOperations:
                 HangingRoute.of(one, self._endpoint(one), instant) for one in hanging
             ),
             old_transactions=tuple(OldTransaction.copy_of(one, instant) for one in old),
+            bloated_tables=tuple(
+                BloatedTable.copy_of(one, instant, table=one.name) for one in upkeep.bloated
+            ),
+            notification_queue=(
+                upkeep.notifications if upkeep.is_notification_queue_full else None
+            ),
             damage=None if damage is None else Damage.of(damage),
         )
 
@@ -128,7 +136,7 @@ class OverviewOperations:
         ).map(answer)
 
     def _endpoint(self, hanging: problem.HangingRoute) -> str | None:
-        route = self._routes.table.of_hash(circuit_hash(hanging.pattern))
+        route = self._routes.of_hash(circuit_hash(hanging.pattern))
         return None if route is None else route.endpoint
 
 

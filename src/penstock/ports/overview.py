@@ -7,6 +7,7 @@ from typing import Protocol
 
 from penstock.domain.queue.minute_counters import MinuteCounters, Step
 from penstock.domain.queue.problem import HangingRoute, OldTransaction, QueueSnapshot
+from penstock.domain.store.upkeep import Upkeep
 
 
 class OverviewStore(Protocol):
@@ -37,6 +38,10 @@ class OverviewStore(Protocol):
 
         Empty for backends without this problem.
         """
+        ...
+
+    def upkeep(self, *, limit: int) -> Upkeep:
+        """What vacuum has left to do; at most so many tables."""
         ...
 
 

@@ -18,6 +18,7 @@ from penstock.domain.queue.problem import (
     worst_first,
 )
 from penstock.domain.queue.queue import Counts, Queue
+from penstock.domain.store.upkeep import Upkeep
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Work, read
@@ -26,6 +27,7 @@ MAX_CHANGED = 500  # queues per snapshot; if there are more, `is_cut` is set
 MAX_SUSPECTS = 1_000
 MAX_HANGING = 100  # routes
 MAX_TRANSACTIONS = 20
+MAX_TABLES = 20
 
 
 class ChangedQueue(msgspec.Struct, frozen=True):
@@ -86,6 +88,10 @@ class OverviewService:
         return read(
             self._store, lambda session: session.overview.transactions(limit=MAX_TRANSACTIONS)
         )
+
+    def upkeep(self) -> Work[Upkeep]:
+        """What vacuum has left to do."""
+        return read(self._store, lambda session: session.overview.upkeep(limit=MAX_TABLES))
 
     def old_transactions(self) -> Work[list[OldTransaction]]:
         """Transactions that have been open for too long."""

@@ -86,7 +86,8 @@ def promote(settings: Settings, url: str, *, progress: Progress) -> object:
     return move(path, url, progress=lambda _table, done, total: progress(done, total))
 
 
-def examine(settings: Settings) -> Iterator[Finding]:
+def examine(settings: Settings, *, space: bool = False) -> Iterator[Finding]:
+    """`space`: also how much each queue takes."""
     clock = SystemClock().now
     path = settings.sqlite_path
     folder = Path(settings.data) if path is None else path.parent
@@ -94,14 +95,14 @@ def examine(settings: Settings) -> Iterator[Finding]:
     if settings.auth.secret_file is not None:
         yield _secret_file(Path(settings.auth.secret_file))
     if path is not None:
-        yield from sqlite_checks.examine(path, now=wall_ms())
+        yield from sqlite_checks.examine(path, now=wall_ms(), space=space)
         return
     try:
         there = server_stores(settings.store_url)
     except StoreRefused as error:
         yield fail("store", str(error))
         return
-    yield from there.examine(settings.store_url, clock=clock)
+    yield from there.examine(settings.store_url, clock=clock, space=space)
 
 
 def _secret_file(path: Path) -> Finding:

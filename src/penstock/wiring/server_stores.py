@@ -24,7 +24,9 @@ class ServerStores(Protocol):
     def clock_of(self, store: SqlStore) -> Callable[[], int]: ...
     def migrate(self, url: str) -> list[Migration]: ...
     def pending_sql(self, url: str) -> str: ...
-    def examine(self, url: str, *, clock: Callable[[], int]) -> Iterator[Finding]: ...
+    def examine(
+        self, url: str, *, clock: Callable[[], int], space: bool = False
+    ) -> Iterator[Finding]: ...
 
 
 class PostgresStores:
@@ -51,10 +53,12 @@ class PostgresStores:
 
         return pending_sql(url)
 
-    def examine(self, url: str, *, clock: Callable[[], int]) -> Iterator[Finding]:
+    def examine(
+        self, url: str, *, clock: Callable[[], int], space: bool = False
+    ) -> Iterator[Finding]:
         from penstock.store.maintenance.postgres_checks import examine
 
-        return examine(url, clock=clock)
+        return examine(url, clock=clock, space=space)
 
 
 class MariadbStores:
@@ -81,10 +85,12 @@ class MariadbStores:
 
         return pending_sql(url)
 
-    def examine(self, url: str, *, clock: Callable[[], int]) -> Iterator[Finding]:
+    def examine(
+        self, url: str, *, clock: Callable[[], int], space: bool = False
+    ) -> Iterator[Finding]:
         from penstock.store.maintenance.mariadb_checks import examine
 
-        return examine(url, clock=clock)
+        return examine(url, clock=clock, space=space)
 
 
 def server_stores(url: str) -> ServerStores:

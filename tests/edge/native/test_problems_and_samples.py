@@ -7,6 +7,7 @@ import pytest
 
 from penstock.domain.access.api_key import Role
 from penstock.domain.queue import problem
+from penstock.domain.store import upkeep
 from penstock.edge.instants import to_text
 from tests.clocks import ManualClock
 from tests.edge.api import Api, a_name, assert_refused
@@ -100,6 +101,7 @@ def test_a_transaction_that_holds_back_vacuum_is_named_with_its_session(
     [one] = [one for one in found if one["pid"] == pid]
     since, transactions = one.pop("since"), one.pop("transactions")
     assert since is not None
+    assert one.pop("query_since") is not None
     assert transactions >= 0
     assert one == {
         "kind": "session",
@@ -107,11 +109,33 @@ def test_a_transaction_that_holds_back_vacuum_is_named_with_its_session(
         "name": None,
         "application": 'monthly "report"',
         "user": "postgres",
+        "state": "idle in transaction",
     }
     labels = {"kind": "session", "pid": str(pid), "user": "postgres"}
     assert shown.value("penstock_old_transaction_seconds", **labels) >= 0
     assert shown.value("penstock_oldest_transaction_seconds") >= 0
     assert let_in(Role.READ, queues=("a",)).get("/v1/problems")["old_transactions"] == []
+
+
+def test_tables_with_many_dead_rows_are_named(
+    api: Api, server: LiveServer, let_in: LetIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "MANY_DEAD_ROWS", 0)
+    monkeypatch.setattr(upkeep, "FULL_NOTIFICATIONS", 0)
+
+    found = api.get("/v1/problems")
+
+    if server.backend != "postgres":
+        assert (found["bloated_tables"], found["notification_queue"]) == ([], None)
+        return
+    [message] = [one for one in found["bloated_tables"] if one["table"] == "message"]
+    assert message["rows"] >= 0
+    assert found["notification_queue"] == 0
+    shown = scrape(api)
+    assert shown.value("penstock_table_dead_rows", table="message") >= 0
+    assert shown.value("penstock_notification_queue_ratio") == 0
+    limited = let_in(Role.READ, queues=("a",)).get("/v1/problems")
+    assert (limited["bloated_tables"], limited["notification_queue"]) == ([], None)
 
 
 def test_a_graph_has_a_point_for_each_minute(

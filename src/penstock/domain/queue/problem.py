@@ -62,6 +62,8 @@ class OldTransaction(msgspec.Struct, frozen=True):
     application: str | None = None
     user: str | None = None
     since: int | None = None  # None: unknown
+    state: str | None = None  # of the session, such as "idle in transaction"
+    query_since: int | None = None  # when its current or last statement began
 
     @property
     def label(self) -> str:

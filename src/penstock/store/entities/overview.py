@@ -13,6 +13,7 @@ from penstock.domain.queue.problem import (
     OldTransaction,
     QueueSnapshot,
 )
+from penstock.domain.store.upkeep import TableState, Upkeep
 from penstock.store.entities.entity import SqlEntity, reader
 from penstock.store.entities.queues import SqlQueues
 from penstock.store.verbs.transaction_state import TransactionState, json_list
@@ -55,6 +56,11 @@ class SqlOverview(SqlEntity):
     def transactions(self, *, limit: int) -> list[OldTransaction]:
         rows = self._db.rows("overview.transactions", {"limit": limit})
         return list(map(_transaction, rows))
+
+    def upkeep(self, *, limit: int) -> Upkeep:
+        tables = [TableState(*row) for row in self._db.rows("overview.tables", {"limit": limit})]
+        notifications = self._db.rows("overview.notifications")
+        return Upkeep(tables, float(notifications[0][0]) if notifications else None)
 
 
 class SqlMinuteCounters(SqlEntity):

@@ -17,6 +17,7 @@ from penstock.store.commit.session import SqlSession
 from penstock.store.database import Row
 from penstock.store.maintenance import migrate as migrations
 from penstock.store.maintenance.clock_mark import read_mark
+from penstock.store.maintenance.space import examine_days, examine_queues
 
 _PAGE = 1_000
 _STATES = ("waiting", "ready", "leased", "dead")
@@ -26,15 +27,24 @@ _HELD = "held back"
 
 
 def examine_content(
-    session: SqlSession, now: Callable[[], int], *more: Callable[[SqlSession], Iterator[Finding]]
+    session: SqlSession,
+    now: Callable[[], int],
+    *more: Callable[[SqlSession], Iterator[Finding]],
+    space: bool = False,
 ) -> Iterator[Finding]:
-    """Check the tables, if the schema is as this version needs it; `more`: further checks."""
+    """Check the tables, if the schema is as this version needs it; `more`: further checks.
+
+    `space`: also by queue, which reads all messages and their history.
+    """
     schema = _examine_schema(session)
     yield schema
     if schema.grade == "ok":
         yield _examine_clock(session, now=now())
         for examine in (_examine_counters, _examine_limits, _examine_holds, _examine_flows, *more):
             yield from examine(session)
+        yield from examine_days(session)
+        if space:
+            yield from examine_queues(session)
 
 
 def _examine_schema(session: SqlSession) -> Finding:

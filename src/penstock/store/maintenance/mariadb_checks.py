@@ -13,7 +13,7 @@ from penstock.store.mariadb.store import NEEDED
 from penstock.store.mariadb.url import parse
 
 
-def examine(url: str, *, clock: Callable[[], int]) -> Iterator[Finding]:
+def examine(url: str, *, clock: Callable[[], int], space: bool = False) -> Iterator[Finding]:
     """`clock` reads the time of this machine."""
     try:
         session = SqlSession(MariadbDatabase(parse(url), read_only=True))
@@ -24,7 +24,7 @@ def examine(url: str, *, clock: Callable[[], int]) -> Iterator[Finding]:
         facts = session.read(lambda s: s.db.rows("session.facts"))
         yield from _server({name: str(value) for name, value in facts})
         yield clock_offset(lambda: _time(session), clock)
-        yield from examine_content(session, lambda: _time(session), _transactions)
+        yield from examine_content(session, lambda: _time(session), _transactions, space=space)
     except PenstockError as error:
         yield fail("store", str(error))
     finally:

@@ -17,7 +17,7 @@ from penstock.store.sqlite import checksums
 from penstock.store.sqlite.connection import OLDEST_SQLITE, SqliteDatabase, end_of_log
 
 
-def examine(path: Path, *, now: int) -> Iterator[Finding]:
+def examine(path: Path, *, now: int, space: bool = False) -> Iterator[Finding]:
     yield _version()
     if not path.exists():
         yield warn("store", f"no store at {path} yet; `penstock serve` creates it")
@@ -41,7 +41,7 @@ def examine(path: Path, *, now: int) -> Iterator[Finding]:
     else:
         yield fail("integrity", is_sound)
         yield from _damaged_pages(path)
-    yield from _inside(path, now)
+    yield from _inside(path, now, space)
 
 
 def _version() -> Finding:
@@ -91,14 +91,14 @@ def _damaged_pages(path: Path) -> Iterator[Finding]:
         yield fail("damage", "Restore a backup, or run `penstock doctor --salvage NEW_STORE`")
 
 
-def _inside(path: Path, now: int) -> Iterator[Finding]:
+def _inside(path: Path, now: int, space: bool) -> Iterator[Finding]:
     try:
         session = SqlSession(SqliteDatabase(path, read_only=True))
     except PenstockError as error:
         yield fail("store", str(error))
         return
     try:
-        yield from examine_content(session, lambda: now)
+        yield from examine_content(session, lambda: now, space=space)
     except PenstockError as error:
         yield fail("store", str(error))
     finally:

@@ -108,7 +108,7 @@ def _findings(args: Namespace) -> Iterator[Finding]:
         from penstock.wiring.maintenance import repair_clock
 
         yield repair_clock(settings)
-    yield from examine(settings)
+    yield from examine(settings, space=args.space)
     yield _server(args)
 
 
@@ -146,6 +146,10 @@ COMMANDS = {
             "set the time of a store that is ahead back to the clock; on SQLite only while no "
             "process has the store open",
         ),
+        flag(
+            "--space",
+            "also show how much each queue takes; reads all messages and their history",
+        ),
         more="Checks Python, the settings, the data folder and its disk, the store (version, "
         "durability, integrity, schema, clock, counters) and the server. Exits with code 1 if a "
         "check fails; warnings do not count. It can run beside a server, except with --salvage, "
@@ -153,6 +157,7 @@ COMMANDS = {
         "lists the unreadable data, and exits with code 1 if there is any.",
         examples=(
             "penstock doctor --data ./data",
+            "penstock doctor --data ./data --space",
             "penstock doctor --data ./data --repair-clock",
             "penstock doctor --data ./data --salvage ./salvaged",
             "penstock doctor --json | jq 'select(.grade!=\"ok\")'",

@@ -8,7 +8,13 @@ from penstock.api import overview
 from penstock.api.overview import Health, Part, Readiness
 from penstock.domain.access.api_key import is_limited
 from penstock.domain.errors import PenstockError, StoreUnavailable
-from penstock.edge.metrics import render_circuits, render_fleets, render_queues, render_transactions
+from penstock.edge.metrics import (
+    render_circuits,
+    render_fleets,
+    render_queues,
+    render_transactions,
+    render_upkeep,
+)
 from penstock.edge.native.bind import route_of
 from penstock.edge.server.errors import error_response
 from penstock.edge.server.request import Request, Respond, Response, json_response
@@ -93,4 +99,5 @@ class MetricsApi:
             text += render_fleets(await self._scaling.all())
             now = self._history.stats_of(views).now
             text += render_transactions(await self._overview.transactions(), now=now)
+            text += render_upkeep(await self._overview.upkeep())
         return Response(200, text.encode(), content_type=overview.METRICS.media.encode())

@@ -87,5 +87,11 @@ SELECT m.route, count(*), min(m.leased_at)
  ORDER BY count(*) DESC, m.route
  LIMIT :limit;
 
+-- name: tables
+-- Nothing to find: only PostgreSQL leaves dead rows in its tables.
+
+-- name: notifications
+-- Nothing to find: only PostgreSQL has a queue of notifications.
+
 -- name: transactions
 -- Nothing to find: SQLite's readers do not hold back deleted rows.
