@@ -43,6 +43,7 @@ PLACES = {
     "tests/docs/test_recurring.py": "runs the pages' programs",
     "tests/docs/test_sqs.py": "runs the pages' programs",
     "tests/docs/test_testing.py": "runs the pages' programs",
+    "tests/docs/test_tutorial.py": "runs the page's programs",
     "tests/docs/test_web_frameworks.py": "runs the pages' programs",
     "tests/domain/scaling/test_simulation.py": "simulates days",
     "tests/edge/cli/workers/": "worker processes",
