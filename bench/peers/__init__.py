@@ -9,6 +9,7 @@ from bench.peers.look_alikes import LocalEmu, LocalWebServices, MiniStack
 from bench.peers.moto import Moto
 from bench.peers.penstock import (
     Penstock,
+    PenstockOnMariadb,
     PenstockOnPostgres,
     PenstockSqs,
     PenstockSqsOnPostgres,
@@ -22,6 +23,7 @@ PEERS: tuple[type[Peer], ...] = (
     PenstockSqs,  # at once: the two are compared
     PenstockOnPostgres,
     PenstockSqsOnPostgres,
+    PenstockOnMariadb,
     Valkey,
     Redis,
     ClassicRabbitMQ,

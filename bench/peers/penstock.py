@@ -1,4 +1,4 @@
-"""Ours: `penstock serve`, on SQLite and on PostgreSQL, asked natively and as SQS."""
+"""Ours: `penstock serve`, on SQLite, PostgreSQL and MariaDB, asked natively and as SQS."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from bench.clients.base import Endpoint
 from bench.install import MissingError
 from bench.peers.base import HOST, Peer
 from bench.peers.cluster import Cluster
+from bench.peers.mariadb import MariadbInstance
 from bench.processes import Server, StartError
 from bench.workspace import free_port
 
@@ -58,13 +59,28 @@ class PenstockOnPostgres(Penstock):
         self._cluster = Cluster(may_install=may_install)
 
     def start(self, folder: Path) -> Endpoint:
-        server, url = self._cluster.start(folder)
+        server, url = self._start_database(folder)
         self._keep(server)
         migrate = [*self._command, "migrate", "--store", url]
         done = subprocess.run(migrate, cwd=folder, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise StartError(f"penstock migrate: {done.stderr.strip()[-400:]}")
         return self._start(folder, ["--store", url])
+
+    def _start_database(self, folder: Path) -> tuple[Server, str]:
+        return self._cluster.start(folder)
+
+
+class PenstockOnMariadb(PenstockOnPostgres):
+    name = "penstock on mariadb"
+    note = "as above, on a private MariaDB with default settings; claims are synced, too"
+
+    def find(self, *, may_install: bool) -> None:
+        Penstock.find(self, may_install=may_install)
+        self._instance = MariadbInstance(may_install=may_install)
+
+    def _start_database(self, folder: Path) -> tuple[Server, str]:
+        return self._instance.start(folder)
 
 
 class PenstockSqs(Penstock):

@@ -169,10 +169,7 @@ class MariadbServer:
 
     def _init(self) -> None:
         """Create the system tables, as mariadb-install-db does, which is in a larger package."""
-        share = next(
-            p for p in (Path("/usr/share/mysql"), Path("/usr/share/mariadb")) if p.is_dir()
-        )
-        script = _BEGIN + "".join((share / name).read_text() for name in _SYSTEM_TABLES)
+        script = system_tables()
         process = self._popen(["--bootstrap"], stdin=subprocess.PIPE, output=subprocess.PIPE)
         output, _ = process.communicate(script.encode())
         if process.returncode:
@@ -229,6 +226,12 @@ class MariadbServer:
         assert self._guard.stdin is not None
         self._guard.stdin.write(f"{pid}\n".encode())
         self._guard.stdin.flush()
+
+
+def system_tables() -> str:
+    """SQL for `mariadbd --bootstrap`."""
+    share = next(p for p in (Path("/usr/share/mysql"), Path("/usr/share/mariadb")) if p.is_dir())
+    return _BEGIN + "".join((share / name).read_text() for name in _SYSTEM_TABLES)
 
 
 def require() -> Path:

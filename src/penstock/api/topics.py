@@ -25,8 +25,9 @@ from penstock.api.operation import (
     named,
 )
 from penstock.domain.access.api_key import Role
-from penstock.domain.bus import subscription
+from penstock.domain.bus import endpoint, subscription
 from penstock.domain.bus import topic as domain
+from penstock.domain.bus.endpoint import DeliveryOrder
 from penstock.domain.bus.filter_policy import FilterScope
 from penstock.domain.bus.subscription import Dispatch, MessageFormat
 from penstock.domain.errors import (
@@ -57,6 +58,63 @@ EventFormat = Annotated[
 ]
 
 
+class Endpoint(RequestRecord):
+    url: Annotated[str, about("Where events are pushed to: an http:// or https:// URL.")]
+    signing_secrets: Annotated[
+        tuple[str, ...] | None,
+        about(
+            "Secrets (`whsec_…`) that sign deliveries, several while one replaces another. "
+            "Null: the present ones."
+        ),
+    ] = None
+    order: Annotated[
+        DeliveryOrder,
+        about(
+            "none: several deliveries at a time; group: one of each group, in order; strict: one."
+        ),
+    ] = DeliveryOrder.NONE
+    concurrency: Annotated[
+        int, about("The number of requests that a node may have in progress.")
+    ] = 10
+    timeout_ms: Annotated[int, about("After how long without an answer a request has failed.")] = (
+        30_000
+    )
+    retry_intervals_ms: Annotated[
+        tuple[int, ...] | None,
+        about("Delays after the first failure, the second …; the last repeats. Null: defaults."),
+    ] = None
+    headers: Annotated[
+        dict[str, str] | None, about("Headers of every request. Null: the present ones.")
+    ] = None
+    enabled: Annotated[
+        bool | None,
+        about("Whether deliveries go out; otherwise they wait. Null: as it is, at first true."),
+    ] = None
+
+    def change(self, present: endpoint.Endpoint | None) -> endpoint.Endpoint:
+        """The stored endpoint, with what this request leaves out from the present one."""
+        made = endpoint.Endpoint(
+            url=self.url,
+            order=self.order,
+            concurrency=self.concurrency,
+            timeout_ms=self.timeout_ms,
+            signing_secrets=present.signing_secrets if present else (),
+            headers=present.headers if present else {},
+        )
+        given = {
+            name: value
+            for name in ("signing_secrets", "retry_intervals_ms", "headers")
+            if (value := getattr(self, name)) is not None
+        }
+        return msgspec.structs.replace(made, **given)
+
+
+EndpointTarget = Annotated[
+    Endpoint | None,
+    about("A URL that events are pushed to. Null: workers claim them from the queue."),
+]
+
+
 class Subscribe(RequestRecord):
     kinds: Annotated[
         tuple[str, ...], about("Patterns (order.*) of the kinds it gets; none: every event.")
@@ -65,6 +123,7 @@ class Subscribe(RequestRecord):
     filter: EventFilter = None
     filter_scope: FilterTarget = FilterScope.ATTRIBUTES
     format: EventFormat = MessageFormat.EVENT
+    endpoint: EndpointTarget = None
     settings: Annotated[
         QueueSettings | None,
         about("The settings of its queue. Null: its present settings, or the defaults."),
@@ -79,6 +138,45 @@ class Subscribe(RequestRecord):
             filter=None if self.filter is None else msgspec.json.encode(self.filter).decode(),
             filter_scope=self.filter_scope,
             format=self.format,
+            endpoint=None if self.endpoint is None else self.endpoint.change(present.endpoint),
+        )
+
+
+class EndpointState(AnswerRecord, frozen=True):
+    """An endpoint without its secrets and the values of its headers."""
+
+    url: Annotated[str, about("Where events are pushed to.")]
+    signing_secrets: Annotated[int, about("How many secrets sign deliveries.")]
+    order: Annotated[DeliveryOrder, about("none, group or strict.")]
+    concurrency: Annotated[int, about("The number of requests a node may have in progress.")]
+    timeout_ms: Annotated[int, about("After how long without an answer a request has failed.")]
+    retry_intervals_ms: Annotated[tuple[int, ...], about("Delays between attempts.")]
+    headers: Annotated[list[str], about("The names of headers that every request gets.")]
+    enabled: Annotated[bool, about("Whether deliveries go out.")]
+    route: Annotated[str, about("The name of its circuit.")]
+
+    @classmethod
+    def of_subscription(cls, one: subscription.Subscription) -> Self | None:
+        found = one.settings.endpoint
+        if found is None:
+            return None
+        return cls.copy_of(
+            found,
+            signing_secrets=len(found.signing_secrets),
+            headers=sorted(found.headers),
+            enabled=not one.is_paused,
+            route=one.path,
+        )
+
+    def as_request(self) -> Endpoint:
+        """Without what is not shown."""
+        return Endpoint(
+            url=self.url,
+            order=self.order,
+            concurrency=self.concurrency,
+            timeout_ms=self.timeout_ms,
+            retry_intervals_ms=self.retry_intervals_ms,
+            enabled=self.enabled,
         )
 
 
@@ -93,6 +191,9 @@ class Subscription(AnswerRecord, frozen=True):
     filter: EventFilter
     filter_scope: FilterTarget
     format: EventFormat
+    endpoint: Annotated[
+        EndpointState | None, about("The URL that its events are pushed to, if it has one.")
+    ]
     is_pending: Annotated[bool, about("True until its endpoint has confirmed it.")]
     created_at: Annotated[Instant, about("When it was created.")]
 
@@ -105,6 +206,7 @@ class Subscription(AnswerRecord, frozen=True):
             filter=settings.filter and msgspec.json.decode(settings.filter),
             filter_scope=settings.filter_scope,
             format=settings.format,
+            endpoint=EndpointState.of_subscription(one),
             is_pending=settings.is_pending,
         )
 
@@ -116,6 +218,7 @@ class Subscription(AnswerRecord, frozen=True):
             filter=self.filter,
             filter_scope=self.filter_scope,
             format=self.format,
+            endpoint=None if self.endpoint is None else self.endpoint.as_request(),
             settings=settings,
         )
 

@@ -12,7 +12,7 @@ from msgspec import UNSET
 from penstock.api import deliveries
 from penstock.api.deliveries import Accepted, Match, MatchedUri, Route, Rules
 from penstock.domain.access.api_key import Role, allow
-from penstock.domain.delivery.delivery import METHODS, OF_THE_CONNECTION, Delivery, Header, short_id
+from penstock.domain.delivery.delivery import METHODS, Delivery, check_headers, short_id
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.queue.queue import check_name
 from penstock.operations.call import Call, Handlers
@@ -22,8 +22,6 @@ from penstock.ports.unit_of_work import Steps, ThreadedStep
 from penstock.services.routes import DeliveryService, RouteService
 
 MAX_HEADERS = 100
-_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
-_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]{0,8192}")
 _URI = re.compile(r"/[\x21-\x7e]{0,8191}")
 _JSON = ("content-type", "application/json")
 
@@ -61,7 +59,7 @@ def _delivery(wanted: deliveries.Delivery, *, now: int) -> Delivery:
         raise InvalidRequest(
             f"uri must be a path that begins with /, and may have a query, not {wanted.uri[:80]!r}"
         )
-    payload, headers = _payload(wanted), _headers(wanted.headers)
+    payload, headers = _payload(wanted), check_headers(wanted.headers, most=MAX_HEADERS)
     if wanted.body is not UNSET and not any(name.lower() == _JSON[0] for name, _ in headers):
         headers = (*headers, _JSON)
     return Delivery(
@@ -83,17 +81,6 @@ def _payload(wanted: deliveries.Delivery) -> bytes | None:
         return base64.b64decode(wanted.payload, validate=True) if wanted.payload else None
     except (binascii.Error, ValueError):
         raise InvalidRequest("payload must be base64; give a JSON value as body") from None
-
-
-def _headers(headers: dict[str, str]) -> tuple[Header, ...]:
-    if len(headers) > MAX_HEADERS:
-        raise InvalidRequest(f"a delivery has at most {MAX_HEADERS} headers, not {len(headers)}")
-    for name, text in headers.items():
-        if not _NAME.fullmatch(name) or not _VALUE.fullmatch(text):
-            raise InvalidRequest(f"header {name[:40]!r} has a name or value that HTTP cannot carry")
-        if name.lower() in OF_THE_CONNECTION:
-            raise InvalidRequest(f"header {name} belongs to one connection; leave it out")
-    return tuple(headers.items())
 
 
 class RouteOperations:

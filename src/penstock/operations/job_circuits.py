@@ -87,7 +87,7 @@ class JobCircuitOperations:
 
     def _refuse_pushed(self, routes: Sequence[str]) -> None:
         for route in routes:
-            if self._routes.table.of_hash(circuit_hash(route)) is not None:
+            if self._routes.of_hash(circuit_hash(route)) is not None:
                 raise Forbidden(
                     f"this key is for some queues only, and {route[:80]!r} is a route of deliveries"
                 )

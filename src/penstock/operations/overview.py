@@ -136,7 +136,7 @@ class OverviewOperations:
         ).map(answer)
 
     def _endpoint(self, hanging: problem.HangingRoute) -> str | None:
-        route = self._routes.table.of_hash(circuit_hash(hanging.pattern))
+        route = self._routes.of_hash(circuit_hash(hanging.pattern))
         return None if route is None else route.endpoint
 
 

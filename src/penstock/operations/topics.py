@@ -91,6 +91,7 @@ class TopicOperations:
             dispatch=wanted.dispatch,
             settings=wanted.settings,
             change=wanted.change,
+            is_enabled=None if wanted.endpoint is None else wanted.endpoint.enabled,
         )
         return subscribed.map(
             lambda done: put_answer(Subscription.of(done.subscription, call.instant), done.is_new)

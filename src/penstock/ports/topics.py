@@ -65,6 +65,10 @@ class TopicStore(Protocol):
         """Of all topics, by the names of topic and subscription."""
         ...
 
+    def with_endpoints(self) -> list[Subscription]:
+        """Those whose events are pushed to a URL."""
+        ...
+
     def number_of_subscriptions(self, topic_no: int) -> int: ...
     def to_publish(self, name: str, *, now: int) -> Topic | None:
         """Must be the first statement of a transaction that publishes.  Without its counters."""

@@ -7,19 +7,26 @@ changed.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 
 import msgspec
 
+from penstock.domain.bus.endpoint import ENDPOINTS, Endpoint, checked_route, route_of
 from penstock.domain.delivery.addresses import AddressFilter
 from penstock.domain.delivery.delivery import (
     GROUP,
     KIND,
     Delivery,
-    is_for_deliveries,
     queue_settings,
+    takes_requests,
     to_body,
 )
-from penstock.domain.delivery.route import DeliveryRoute, RouteTable, check_uri
+from penstock.domain.delivery.route import (
+    DeliveryRoute,
+    RouteTable,
+    check_endpoint,
+    check_uri,
+)
 from penstock.domain.delivery.route_rules import check_endpoints, parse_rules
 from penstock.domain.document import Document
 from penstock.domain.errors import InvalidRequest, NotForDeliveries, QueueNotFound, RouteNotFound
@@ -52,7 +59,10 @@ class RouteService:
         self._clock = clock
         self._address_filter = AddressFilter(denied)
         self.table = RouteTable()
+        self.endpoints: Mapping[int, DeliveryRoute] = {}  # by the queues of their subscriptions
+        self._of_endpoints: Mapping[str, DeliveryRoute] = {}  # by the hashes of their circuits
         self._kept = DocumentVersion()
+        self._kept_endpoints = DocumentVersion()
 
     def match(self, uri: str, *, method: str | None = None) -> DeliveryRoute:
         """Raises RouteNotFound, or InvalidUri for a URI that cannot be routed."""
@@ -60,6 +70,32 @@ class RouteService:
         if found is None:
             raise RouteNotFound(uri)
         return found
+
+    def match_in(self, queue_no: int, uri: str) -> DeliveryRoute:
+        """The route of a delivery in this queue: of its endpoint, or the first that matches."""
+        return self.endpoints.get(queue_no) or self.match(uri)
+
+    def of_hash(self, circuit_hash: str) -> DeliveryRoute | None:
+        return self.table.of_hash(circuit_hash) or self._of_endpoints.get(circuit_hash)
+
+    def check_endpoint(self, endpoint: Endpoint) -> None:
+        """Raise InvalidRequest if it is not valid, or deliveries must not or cannot reach it."""
+        check_endpoint(checked_route(endpoint), self._address_filter)
+
+    def load_endpoints(self) -> Work[None]:
+        """Read them again, because one may be new."""
+        return read(self._store, self._read_endpoints)
+
+    def disable(self, queue_no: int, route: DeliveryRoute) -> Work[None]:
+        """Pause the queue of an endpoint that wants no more deliveries; they stay there."""
+        now = self._clock.now()
+
+        def do(session: Session) -> None:
+            session.queues.change(queue_no, is_paused=True, now=now)
+            data = {"url": route.url, "reason": "the endpoint answered 410"}
+            session.facts.add("endpoint_disabled", route.pattern, at=now, data=data)
+
+        return write(self._store, do)
 
     def get(self) -> Work[Document | None]:
         return read(self._store, lambda session: session.documents.find(RULES))
@@ -103,6 +139,9 @@ class RouteService:
 
     def refresh(self, session: Session) -> None:
         """Read them from the store.  Rules that this version cannot read are ignored."""
+        version = session.documents.latest(ENDPOINTS).version
+        if self._kept_endpoints.is_news(version, now=self._clock.now()):
+            self._read_endpoints(session)
         found = session.documents.latest(RULES)
         if not self._kept.is_news(found.version, now=self._clock.now()):
             return
@@ -110,6 +149,17 @@ class RouteService:
             self.table = RouteTable() if found.text is None else parse_rules(found.text)
         except InvalidRequest as error:
             _log.warning("ignoring the stored rules of routes: %s", error)
+
+    def _read_endpoints(self, session: Session) -> None:
+        found: dict[int, DeliveryRoute] = {}
+        for one in session.topics.with_endpoints():
+            assert one.settings.endpoint is not None, "the store has selected those with one"
+            try:
+                found[one.queue_no] = route_of(one.settings.endpoint, one.path)
+            except InvalidRequest as error:
+                _log.warning("ignoring the endpoint of %s: %s", one.path, error)
+        self.endpoints = found
+        self._of_endpoints = {route.hash: route for route in found.values()}
 
     def _take(self, table: RouteTable, version: int, *, now: int) -> None:
         self.table = table
@@ -184,7 +234,7 @@ class DeliveryService:
 
     def _send(self, name: str, draft: Draft) -> Steps[Sent]:
         queue = yield from self._queues.get_or_create(name, queue_settings())
-        if not is_for_deliveries(queue):
+        if not takes_requests(queue):
             raise NotForDeliveries(queue.name)
         return (yield from self._messages.send_one(name, draft))
 

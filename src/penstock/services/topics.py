@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from penstock.domain.bus import topic as topics
+from penstock.domain.bus.endpoint import ENDPOINTS, Endpoint, queue_settings
 from penstock.domain.bus.subscription import (
     DEFAULTS,
     Dispatch,
@@ -17,8 +18,11 @@ from penstock.domain.bus.subscription import (
     check_subscription,
 )
 from penstock.domain.bus.topic import PLAIN, Topic, TopicSettings
+from penstock.domain.circuit.circuit import circuit_hash
+from penstock.domain.delivery.delivery import is_of_endpoint
 from penstock.domain.errors import (
     InvalidRequest,
+    NotForDeliveries,
     QueueExists,
     QueueNotFound,
     SubscriptionNotFound,
@@ -29,6 +33,7 @@ from penstock.domain.queue.queue import Queue, QueueSettings, check_settings
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Work, read, write
+from penstock.services.circuits import transitions
 from penstock.services.directory import Directory
 from penstock.services.queues import CHUNK
 
@@ -59,13 +64,18 @@ class TopicService:
         directory: Directory,
         *,
         prepare_envelopes: Callable[[Session], None] = lambda session: None,
+        check_address: Callable[[Endpoint], None] = lambda endpoint: None,
     ) -> None:
-        """`prepare_envelopes`: in the transaction of a subscription to SNS's envelopes."""
+        """`prepare_envelopes`: in the transaction of a subscription to SNS's envelopes.
+
+        `check_address`: raises InvalidRequest for an endpoint that deliveries must not reach.
+        """
         self._store = store
         self._clock = clock
         self._dice = dice
         self._directory = directory
         self._prepare_envelopes = prepare_envelopes
+        self._check_address = check_address
 
     # --- topics ---
 
@@ -101,12 +111,14 @@ class TopicService:
 
     def remove(self, name: str, *, force: bool = False) -> Work[None]:
         """Remove it; with force also its subscriptions, but not their queues and messages."""
+        now = self._clock.now()
 
         def do(session: Session) -> None:
             view = _view(session, existing_topic(session, name))
             if view.subscriptions and not force:
                 raise TopicNotEmpty(f"topic {name!r} has subscriptions; remove them or use force")
             session.topics.remove(view.topic.topic_no)
+            _remove_endpoints(session, view.subscriptions, now=now)
 
         return write(self._store, do)
 
@@ -121,26 +133,36 @@ class TopicService:
         dispatch: Dispatch = Dispatch.SHARED,
         settings: QueueSettings | None = None,
         change: Callable[[SubscriptionSettings], SubscriptionSettings] = lambda present: present,
+        is_enabled: bool | None = None,
     ) -> Work[SubscribeResult]:
         """Create or change the subscription; also the topic and the queue, if needed.
 
         It receives events that are published from now on.  `settings`: of its queue; None leaves
         the queue as it is.  `change`: derives the subscription's settings from the present ones.
+        `is_enabled`: whether deliveries to its endpoint go out; None leaves that as it is.
         """
         queue_name = topics.queue_name(topic, name)
         wanted = check_kinds(tuple(kinds))
         topics.check_dispatch(queue_name, dispatch)
         if settings is not None:
             check_settings(settings, name=queue_name)
-        check_subscription(change(DEFAULTS))  # most mistakes, before a transaction
+        endpoint = check_subscription(change(DEFAULTS)).endpoint  # before a transaction
+        if endpoint is not None:
+            self._check_address(endpoint)
         now, revision = self._clock.now(), self._revision()
 
         def do(session: Session) -> SubscribeResult:
             topic_no = self._touch_or_add(session, topic, now=now, revision=revision)
-            queue = self._queue(session, queue_name, settings, now=now)
-            _check_subscription_limit(session, topic_no, name)
             before = session.topics.subscription(topic_no, name)
             present = DEFAULTS if before is None else before.settings
+            changed = change(present)
+            if before is not None and (changed.endpoint is None) is not (present.endpoint is None):
+                raise InvalidRequest(
+                    "a subscription keeps or does not have an endpoint; remove it with its queue "
+                    "and create it again"
+                )
+            queue = self._queue_for(session, queue_name, settings, changed, now=now)
+            _check_subscription_limit(session, topic_no, name)
             is_new = session.topics.subscribe(
                 topic_no,
                 name,
@@ -148,8 +170,12 @@ class TopicService:
                 kinds=wanted,
                 dispatch=dispatch,
                 now=now,
-                settings=self._checked(session, change(present)),
+                settings=self._checked(session, changed, now=now),
             )
+            if is_enabled is not None and queue.is_paused is is_enabled:
+                self._directory.cache(
+                    session.queues.change(queue.queue_no, is_paused=not is_enabled, now=now)
+                )
             return SubscribeResult(existing_subscription(session, topic, name), is_new)
 
         return write(self._store, do)
@@ -175,7 +201,7 @@ class TopicService:
                 kinds=(),
                 dispatch=Dispatch.SHARED,
                 now=now,
-                settings=self._checked(session, settings),
+                settings=self._checked(session, settings, now=now),
                 shares_queue=True,
             )
             return SubscribeResult(existing_subscription(session, topic, name), is_new)
@@ -199,7 +225,7 @@ class TopicService:
                 kinds=found.kinds,
                 dispatch=found.dispatch,
                 now=now,
-                settings=self._checked(session, change(found.settings)),
+                settings=self._checked(session, change(found.settings), now=now),
                 shares_queue=True,
             )
             return existing_subscription(session, topic, name)
@@ -227,6 +253,7 @@ class TopicService:
             found = existing_subscription(session, topic, name)
             session.topics.touch(existing_topic(session, topic).topic_no, revision=revision)
             session.topics.unsubscribe(found.subscription_no)
+            _remove_endpoints(session, [found], now=now)
             if with_queue and session.queues.find_to_remove(found.queue) is not None:
                 while session.messages.purge(found.queue_no, limit=CHUNK, now=now):
                     pass
@@ -235,8 +262,12 @@ class TopicService:
 
         return write(self._store, do)
 
-    def _checked(self, session: Session, settings: SubscriptionSettings) -> SubscriptionSettings:
+    def _checked(
+        self, session: Session, settings: SubscriptionSettings, *, now: int
+    ) -> SubscriptionSettings:
         check_subscription(settings)
+        if settings.endpoint is not None:
+            session.documents.put(ENDPOINTS, "", now=now)  # so that nodes notice
         if settings.format is MessageFormat.SNS:
             self._prepare_envelopes(session)
         return settings
@@ -246,6 +277,25 @@ class TopicService:
         topic_no = existing_topic(session, topic).topic_no
         session.topics.touch(topic_no, revision=revision)
         return topic_no
+
+    def _queue_for(
+        self,
+        session: Session,
+        name: str,
+        settings: QueueSettings | None,
+        wanted: SubscriptionSettings,
+        *,
+        now: int,
+    ) -> Queue:
+        if wanted.endpoint is None:
+            return self._queue(session, name, settings, now=now)
+        is_new = session.queues.find(name) is None
+        if is_new or settings is not None:
+            settings = queue_settings(settings)
+        found = self._queue(session, name, settings, now=now)
+        if not is_of_endpoint(found):
+            raise NotForDeliveries(name)
+        return found
 
     def _queue(
         self, session: Session, name: str, settings: QueueSettings | None, *, now: int
@@ -267,6 +317,15 @@ class TopicService:
     def _revision(self) -> int:
         """A random number: a rolled-back transaction's is never used by another."""
         return int(self._dice.digits(_REVISION_DIGITS), 16)
+
+
+def _remove_endpoints(session: Session, gone: Sequence[Subscription], *, now: int) -> None:
+    """Close and remove the circuits of their endpoints, which releases their queues."""
+    paths = [one.path for one in gone if one.settings.endpoint is not None]
+    if paths:
+        patterns = {circuit_hash(path): path for path in paths}
+        transitions.close_and_remove(session, patterns, now=now)
+        session.documents.put(ENDPOINTS, "", now=now)  # so that nodes notice
 
 
 def existing_topic(session: Session, name: str) -> Topic:

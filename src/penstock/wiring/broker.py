@@ -140,6 +140,7 @@ class Broker:
         self.graphs = Graphs(store, clock)
         self.notifications = NotificationService(store, clock, dice, settings.limits, self.messages)
         arns = Arns(settings.sqs.region, settings.sqs.account)
+        self.routes = RouteService(store, clock, denied=settings.push.deny or "")
         self.envelope_signer = EnvelopeSigner(store, clock, LazyKeyPairs())
         self.topics = TopicService(
             store,
@@ -147,6 +148,7 @@ class Broker:
             dice,
             self.directory,
             prepare_envelopes=self.envelope_signer.ensure,
+            check_address=self.routes.check_endpoint,
         )
         self.bus = Bus(store, clock, dice, settings.limits, arns)
         self.workers = WorkerService(
@@ -166,7 +168,6 @@ class Broker:
         )
         self.facts = FactService(store, settings.limits)
         self.documents = DocumentService(store, clock)
-        self.routes = RouteService(store, clock, denied=settings.push.deny or "")
         self.deliveries = DeliveryService(self.messages, self.queues, self.routes, settings.limits)
         self.circuits = CircuitService(store, clock, self.routes)
         self.job_routes = JobRoutes(store)

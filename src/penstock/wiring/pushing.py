@@ -67,6 +67,7 @@ def pusher_thread(broker: Broker) -> PusherThread:
         holder=f"pusher-{broker.dice.digits(12)}",
         wake=wakeup.wake,
         tally=broker.pushed,
+        complete=lambda text: _completed(broker, text),
     )
     broker.listen(pusher.on_wakeup)
     drain_ms = broker.settings.server.drain_ms
@@ -79,6 +80,17 @@ def pusher_thread(broker: Broker) -> PusherThread:
         health=broker.health,
         stuck_ms=broker.stuck_ms,
     )
+
+
+def _completed(broker: Broker, text: str) -> str:
+    """An envelope of SNS as it goes out of this node."""
+    signer, server = broker.envelope_signer, broker.settings.server
+    if not signer.is_loaded:
+        signer.load().result()
+    scheme = "https" if server.tls_cert else "http"
+    host = "127.0.0.1" if server.host in ("", "0.0.0.0", "::") else server.host
+    base = broker.settings.sqs.public_url or f"{scheme}://{host}:{server.port}"
+    return signer.complete(text, base=base)
 
 
 def own_sender(broker: Broker) -> Sender:

@@ -62,6 +62,7 @@ def test_a_subscription_makes_its_topic_and_its_queue(api: Api, topic: str) -> N
         "filter": None,
         "filter_scope": "attributes",
         "format": "event",
+        "endpoint": None,
         "is_pending": False,
         "created_at": made["created_at"],
     }

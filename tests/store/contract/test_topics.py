@@ -4,10 +4,13 @@ from functools import partial
 
 import pytest
 
-from penstock.domain.bus.subscription import Dispatch
+from penstock.domain.bus.endpoint import Endpoint
+from penstock.domain.bus.subscription import Dispatch, SubscriptionSettings
+from penstock.domain.bus.topic import TakenKey, TopicSettings
 from penstock.domain.errors import QueueExists, QueueFull
 from penstock.domain.limits import HOUR
 from penstock.domain.message.lifecycle import State
+from penstock.domain.queue.queue import Ordering
 from penstock.ports.store import Sent
 from tests.factories import a_new_message
 from tests.store.driver import StoreDriver
@@ -232,3 +235,63 @@ def test_ready_messages_are_handed_over_in_their_order_and_the_others_stay(drive
     assert driver.claim_ids(shared) == moved
     assert driver.browse_ids(own, State.LEASED) == [held]
     assert driver.browse_ids(own, State.WAITING) == [waiting]
+
+
+def test_subscriptions_keep_their_settings_and_those_with_endpoints_are_found(driver):
+    topic_no, mail = topic(driver), driver.queue("mail")
+    endpoint = Endpoint(url="http://h/", signing_secrets=("a",))
+    settings = SubscriptionSettings(filter='{"a": ["b"]}', endpoint=endpoint)
+    subscribe(driver, topic_no, "plain", mail)
+    driver.write(
+        lambda s: s.topics.subscribe(
+            topic_no,
+            "pushed",
+            queue_no=mail.queue_no,
+            kinds=(),
+            dispatch=Dispatch.SHARED,
+            now=driver.now,
+            settings=settings,
+            shares_queue=True,
+        )
+    )
+
+    [found] = driver.read(lambda s: s.topics.with_endpoints())
+    every = driver.read(lambda s: s.topics.all_subscriptions(after=("orders", "plain"), limit=9))
+
+    assert (found.name, found.settings) == ("pushed", settings)
+    assert every == [found]
+
+
+def test_an_ordered_topic_numbers_its_events_and_keeps_their_keys(driver):
+    topic_no = topic(driver)
+
+    first, second = (
+        driver.write(lambda s, n=n: s.topics.number(topic_no, count=n)) for n in (2, 3)
+    )
+    taken = [
+        driver.write(
+            lambda s, key=key, now=now: s.topics.take_key(
+                topic_no, key, until_at=now + HOUR, now=now
+            )
+        )
+        for key, now in (
+            (TakenKey("k", "e1", 1), driver.now),
+            (TakenKey("k", "e2", 2), driver.now),
+            (TakenKey("k", "e3", 3), driver.now + HOUR),
+        )
+    ]
+
+    assert (first, second) == (2, 5)
+    assert [one.event_id for one in taken] == ["e1", "e1", "e3"]
+
+
+def test_settings_and_revisions_of_a_topic_are_kept(driver):
+    topic_no = topic(driver)
+    settings = TopicSettings(ordering=Ordering.GROUP, labels={"a": "b"})
+
+    driver.write(lambda s: s.topics.change(topic_no, settings, revision=7))
+    found = driver.read(lambda s: s.topics.find("orders"))
+    driver.write(lambda s: s.topics.touch(topic_no, revision=8))
+
+    assert (found.settings, found.revision) == (settings, 7)
+    assert driver.write(lambda s: s.topics.to_publish("orders", now=driver.now)).revision == 8

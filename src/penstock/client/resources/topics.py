@@ -51,6 +51,7 @@ class TopicClient(ResourceClient):
         filter: Mapping[str, Any] | None = None,
         filter_scope: FilterScope | str = FilterScope.ATTRIBUTES,
         format: MessageFormat | str = MessageFormat.EVENT,
+        endpoint: Mapping[str, Any] | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> Subscription:
         """Create or change a subscription; creates a missing topic and queue."""
@@ -60,6 +61,7 @@ class TopicClient(ResourceClient):
             "filter": filter,
             "filter_scope": str(filter_scope),
             "format": str(format),
+            "endpoint": endpoint,
         }
         if settings is not None:
             wanted["settings"] = settings

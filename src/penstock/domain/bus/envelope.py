@@ -15,6 +15,7 @@ import msgspec
 from penstock.domain.message.attribute_types import STRING, SUBJECT, TYPES, types_of
 
 KIND = "sns.envelope"  # of messages whose body is one
+TYPE_HEADER = "x-amz-sns-message-type"  # of a delivery whose payload is an envelope
 CERTIFICATE = "SimpleNotificationService.pem"
 
 Sign = Callable[[str, str], str]  # the text and the signature's version
@@ -105,26 +106,44 @@ def confirmation(
     )
 
 
+def headers(envelope: Envelope, subscription_arn: str) -> tuple[tuple[str, str], ...]:
+    """Those that SNS sends with an envelope."""
+    return (
+        ("content-type", "text/plain; charset=UTF-8"),
+        ("user-agent", "Amazon Simple Notification Service Agent"),
+        (TYPE_HEADER, envelope.type),
+        ("x-amz-sns-message-id", envelope.message_id),
+        ("x-amz-sns-topic-arn", envelope.topic_arn),
+        ("x-amz-sns-subscription-arn", subscription_arn),
+    )
+
+
 def to_text(envelope: Envelope) -> str:
     return _encode(envelope).decode()
+
+
+def with_base(envelope: Envelope, base: str) -> Envelope:
+    """Its URLs with scheme, host and port."""
+    subscribe, unsubscribe = envelope.subscribe_url, envelope.unsubscribe_url
+    return msgspec.structs.replace(
+        envelope,
+        subscribe_url=subscribe and base + subscribe,
+        unsubscribe_url=unsubscribe and base + unsubscribe,
+        signing_cert_url=f"{base}/{CERTIFICATE}",
+    )
 
 
 def complete(text: str, *, base: str, sign: Sign) -> str:
     """The envelope as it goes out; a text that is not an envelope stays as it is.
 
-    `base`: scheme, host and port of this server as the receiver sees them.
+    `base`: scheme, host and port of this server as the receiver sees them, unless it has them.
     """
     try:
         found = _decode(text)
     except (msgspec.DecodeError, UnicodeError):
         return text
-    subscribe, unsubscribe = found.subscribe_url, found.unsubscribe_url
-    found = msgspec.structs.replace(
-        found,
-        subscribe_url=subscribe and base + subscribe,
-        unsubscribe_url=unsubscribe and base + unsubscribe,
-        signing_cert_url=f"{base}/{CERTIFICATE}",
-    )
+    if found.signing_cert_url is None:
+        found = with_base(found, base)
     signature = sign(text_to_sign(found), found.signature_version)
     return to_text(msgspec.structs.replace(found, signature=signature))
 

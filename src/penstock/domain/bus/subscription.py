@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
+from penstock.domain.bus.endpoint import Endpoint, checked_route
 from penstock.domain.bus.filter_policy import FilteredEvent, FilterScope, compile_filter
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import NUL
@@ -32,6 +33,7 @@ class SubscriptionSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defau
     filter: str | None = None  # JSON
     filter_scope: FilterScope = FilterScope.ATTRIBUTES
     format: MessageFormat = MessageFormat.EVENT
+    endpoint: Endpoint | None = None
     annotations: dict[str, str] = {}  # what the SNS API keeps
     token: str | None = None  # confirms it; it gets no events before
 
@@ -54,6 +56,15 @@ class Subscription(msgspec.Struct, frozen=True):
     created_at: int
     settings: SubscriptionSettings = DEFAULTS
     is_paused: bool = False  # its queue
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return self.topic, self.name
+
+    @property
+    def path(self) -> str:
+        """Names it in deliveries, and is the name of its circuit."""
+        return f"/topics/{self.topic}/subscriptions/{self.name}"
 
 
 def wants(subscription: Subscription, kind: str | None, event: FilteredEvent | None = None) -> bool:
@@ -84,4 +95,6 @@ def check_subscription(settings: SubscriptionSettings) -> SubscriptionSettings:
     """Return them, or raise InvalidRequest."""
     if settings.filter is not None:
         compile_filter(settings.filter, settings.filter_scope)
+    if settings.endpoint is not None:
+        checked_route(settings.endpoint)
     return settings

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -16,6 +17,7 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.queue.queue import Ordering, Queue, QueueSettings
 
 LABEL = "penstock.push"  # of queues that hold deliveries
+OF_REQUESTS, OF_ENDPOINT = "true", "endpoint"  # its values: requests by URI, events of one endpoint
 GROUP = "push"
 KIND = "delivery"
 METHODS = ("DELETE", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")  # those that can be queued
@@ -47,6 +49,8 @@ _EXPIRE_AFTER = ("x-queue-expire-after", "x-expire-after")  # the first one with
 _RETRY = "x-queue-retry-"
 _INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
 _MAX_INT = 2**31 - 1
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
+_HEADER_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]{0,8192}")
 _NEVER = -1
 
 
@@ -121,12 +125,33 @@ def from_body(body: str) -> Delivery:
 def queue_settings() -> QueueSettings:
     """The settings of a queue for deliveries, in which attempts are not limited."""
     return QueueSettings(
-        ordering=Ordering.GROUP, max_attempts=None, max_crashes=None, labels={LABEL: "true"}
+        ordering=Ordering.GROUP, max_attempts=None, max_crashes=None, labels={LABEL: OF_REQUESTS}
     )
 
 
 def is_for_deliveries(queue: Queue) -> bool:
-    return queue.is_ordered and queue.settings.labels.get(LABEL) == "true"
+    return queue.is_ordered and queue.settings.labels.get(LABEL) in (OF_REQUESTS, OF_ENDPOINT)
+
+
+def takes_requests(queue: Queue) -> bool:
+    """Whether senders may queue requests in it; the bus fills the queues of endpoints."""
+    return queue.is_ordered and queue.settings.labels.get(LABEL) == OF_REQUESTS
+
+
+def is_of_endpoint(queue: Queue) -> bool:
+    return queue.is_ordered and queue.settings.labels.get(LABEL) == OF_ENDPOINT
+
+
+def check_headers(headers: Mapping[str, str], *, most: int) -> tuple[Header, ...]:
+    """Return them as pairs; raises InvalidRequest."""
+    if len(headers) > most:
+        raise InvalidRequest(f"a delivery has at most {most} headers, not {len(headers)}")
+    for name, text in headers.items():
+        if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(text):
+            raise InvalidRequest(f"header {name[:40]!r} has a name or value that HTTP cannot carry")
+        if name.lower() in OF_THE_CONNECTION:
+            raise InvalidRequest(f"header {name} belongs to one connection; leave it out")
+    return tuple(headers.items())
 
 
 def short_id(text: str) -> str:

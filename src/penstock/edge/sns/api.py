@@ -8,14 +8,15 @@ from penstock.domain.access.api_key import Caller
 from penstock.domain.bus.envelope import CERTIFICATE
 from penstock.domain.bus.formats import Arns
 from penstock.edge.aws.api import AnyAnswer, AwsApi, base_of
-from penstock.edge.aws.errors import AwsError
+from penstock.edge.aws.errors import AwsError, missing_authentication_token
 from penstock.edge.aws.operation import AwsOperation, Input
 from penstock.edge.server.request import Request, Respond, Response
 from penstock.edge.server.router import HttpRoute
-from penstock.edge.sns.call import SnsCall
+from penstock.edge.sns.call import OPENABLE, OPENER, SnsCall
 from penstock.edge.sns.errors import from_core
 from penstock.edge.sns.protocol import OPERATIONS, SnsQueryProtocol
 from penstock.edge.sns.publishing import PublishActions
+from penstock.edge.sns.requests import is_opened
 from penstock.edge.sns.subscriptions import SubscriptionActions
 from penstock.edge.sns.topics import TopicActions
 from penstock.wiring.broker import Broker
@@ -49,6 +50,8 @@ class SnsApi(AwsApi):
     def run(
         self, operation: AwsOperation, given: Input, request: Request, caller: Caller
     ) -> AnyAnswer:
+        if caller is OPENER and operation.name not in OPENABLE:
+            raise missing_authentication_token()
         base = base_of(
             request,
             public_url=self.settings.sqs.public_url,
@@ -58,6 +61,9 @@ class SnsApi(AwsApi):
         )
         call = SnsCall(given, caller, operation.role, self._arns, base)
         return self._operations[operation.name](call)
+
+    def caller_of(self, request: Request) -> Caller:
+        return OPENER if is_opened(request) else super().caller_of(request)
 
     def error_of(self, error: Exception) -> AwsError:
         return from_core(error)
@@ -69,8 +75,10 @@ def protocol_of(request: Request) -> SnsQueryProtocol:
 
 
 def _operations(broker: Broker) -> dict[str, Operate]:
-    topics = TopicActions(broker.topics)
-    subscriptions = SubscriptionActions(broker.topics, broker.queues, broker.dice)
+    topics = TopicActions(broker.topics, broker.queues)
+    subscriptions = SubscriptionActions(
+        broker.topics, broker.queues, broker.messages, broker.clock, broker.dice
+    )
     publishing = PublishActions(broker.bus)
     handlers: dict[str, Operate] = {
         "AddPermission": topics.add_permission,

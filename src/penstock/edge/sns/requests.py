@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from penstock.edge.aws.query_protocol import is_form
+from penstock.edge.aws.sigv4 import is_in_header
 from penstock.edge.server.request import Request
 
 VERSION = "2010-03-31"
@@ -15,6 +16,15 @@ _VERSION = re.compile(rb"(?:^|&)Version=2010-03-31(?:&|$)")
 # URLs that people open, without a version.
 _OPENED = re.compile(rb"(?:^|&)Action=(?:ConfirmSubscription|Unsubscribe)(?:&|$)")
 _SIGNED_FOR = re.compile(rb"(?:^|&)X-Amz-Credential=[^&]*%2Fsns%2F")
+
+
+def is_opened(request: Request) -> bool:
+    """Whether it may be a URL of an envelope, which is opened without a signature."""
+    return (
+        request.method == "GET"
+        and not is_in_header(request)
+        and _OPENED.search(request.query_bytes) is not None
+    )
 
 
 def is_for_sns(request: Request) -> bool:

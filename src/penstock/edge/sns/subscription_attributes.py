@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Mapping
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 import msgspec
 
 from penstock.domain.bus.conditions import InvalidFilter
+from penstock.domain.bus.endpoint import Endpoint
 from penstock.domain.bus.filter_policy import FilterScope, compile_filter
-from penstock.domain.bus.formats import PROTOCOL
+from penstock.domain.bus.formats import BASE, PROTOCOL
 from penstock.domain.bus.subscription import MessageFormat, Subscription, SubscriptionSettings
-from penstock.edge.sns.delivery_policy import check_policy
+from penstock.domain.limits import SECOND
+from penstock.domain.queue.queue import QueueSettings
+from penstock.edge.sns.delivery_policy import RetryPolicy, check_policy
 from penstock.edge.sns.errors import from_core, invalid_parameter
 from penstock.edge.sns.topic_attributes import PREFIX
 from penstock.edge.sqs.rules.names import QueueArn, of_arn
@@ -18,7 +23,8 @@ from penstock.edge.sqs.rules.names import QueueArn, of_arn
 MAX_KEYS = 5  # of a filter
 DELIVERY_POLICY, REDRIVE_POLICY = f"{PREFIX}DeliveryPolicy", f"{PREFIX}RedrivePolicy"
 ENDPOINT = f"{PREFIX}Endpoint"  # as it was given
-CONFIRMED_BY_OWNER = f"{PREFIX}AuthenticateOnUnsubscribe"
+SIGNED_UNSUBSCRIBE = f"{PREFIX}AuthenticateOnUnsubscribe"
+_TIMEOUT_MS = 15 * SECOND
 _BOOLEANS = {"true": True, "false": False}
 _SCOPES = {
     "MessageAttributes": FilterScope.ATTRIBUTES,
@@ -75,8 +81,50 @@ def changed(settings: SubscriptionSettings, name: str, value: str) -> Subscripti
     raise invalid_parameter("AttributeName")
 
 
-def confirmed(settings: SubscriptionSettings) -> SubscriptionSettings:
-    return msgspec.structs.replace(settings, token=None)
+def confirmed(settings: SubscriptionSettings, *, is_strict: bool) -> SubscriptionSettings:
+    """`is_strict`: only a signed request may end it."""
+    found = msgspec.structs.replace(settings, token=None)
+    return _annotated(found, SIGNED_UNSUBSCRIBE, "true") if is_strict else found
+
+
+def ends_by_url(settings: SubscriptionSettings) -> bool:
+    """Whether who knows its ARN may end it; the names of other APIs can be guessed."""
+    return PROTOCOL in settings.annotations and SIGNED_UNSUBSCRIBE not in settings.annotations
+
+
+def with_endpoint(settings: SubscriptionSettings, *, token: str, base: str) -> SubscriptionSettings:
+    """Of a subscription over HTTP, which a token confirms; `base`: the address of this server."""
+    settings = _annotated(settings, BASE, base)
+    policy = _retry_policy(settings)
+    delays = [delay * SECOND for delay in policy.delays] or [SECOND]
+    url = urlsplit(settings.annotations[ENDPOINT])
+    headers = {}
+    if url.username is not None:
+        userinfo = f"{unquote(url.username)}:{unquote(url.password or '')}"
+        headers["authorization"] = f"Basic {b64encode(userinfo.encode()).decode()}"
+    bare = url._replace(netloc=url.netloc.rpartition("@")[2], fragment="")
+    endpoint = Endpoint(
+        url=urlunsplit(bare),
+        retry_intervals_ms=tuple(delays),
+        timeout_ms=_TIMEOUT_MS,
+        headers=headers,
+    )
+    return msgspec.structs.replace(settings, endpoint=endpoint, token=token)
+
+
+def queue_of(settings: SubscriptionSettings) -> QueueSettings:
+    """The settings of the queue of a subscription over HTTP."""
+    text = settings.annotations.get(REDRIVE_POLICY)
+    return QueueSettings(
+        max_attempts=_retry_policy(settings).num_retries + 1,
+        max_crashes=None,
+        dead_letter_queue=None if text is None else dead_letter_queue(text).name,
+    )
+
+
+def _retry_policy(settings: SubscriptionSettings) -> RetryPolicy:
+    text = settings.annotations.get(DELIVERY_POLICY)
+    return RetryPolicy() if text is None else check_policy(text)
 
 
 def dead_letter_queue(text: str) -> QueueArn:
@@ -107,7 +155,7 @@ def shown(
         "Endpoint": annotations.get(ENDPOINT, queue_arn),
         "RawMessageDelivery": str(settings.format is not MessageFormat.SNS).lower(),
         "PendingConfirmation": str(settings.is_pending).lower(),
-        "ConfirmationWasAuthenticated": annotations.get(CONFIRMED_BY_OWNER, "true"),
+        "ConfirmationWasAuthenticated": "true",
         "SubscriptionPrincipal": f"arn:aws:iam::{owner}:root",
     }
     if settings.filter is not None:

@@ -4,31 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from penstock.domain.access.api_key import sees
+from penstock.domain.bus.formats import confirmation_of
 from penstock.domain.bus.subscription import Subscription, SubscriptionSettings
+from penstock.domain.bus.topic import TopicSettings
 from penstock.domain.errors import SubscriptionNotFound, TopicNotFound
 from penstock.edge.aws.errors import AwsError
 from penstock.edge.sns import errors, subscription_attributes, wire
-from penstock.edge.sns.call import SnsCall
-from penstock.edge.sns.errors import invalid_parameter
+from penstock.edge.sns.call import OPENER, SnsCall
+from penstock.edge.sns.errors import invalid_parameter, sns_error
 from penstock.edge.sns.subscription_attributes import ENDPOINT, protocol_of
 from penstock.edge.sns.topic_attributes import is_fifo
 from penstock.edge.sqs.rules.names import QueueArn, of_arn
-from penstock.ports.clock import Dice
+from penstock.ports.clock import Clock, Dice
+from penstock.ports.unit_of_work import await_steps
+from penstock.services.messages import MessageService
 from penstock.services.queues import QueueService
 from penstock.services.topics import TopicService
 
 PAGE = 100
 _PENDING = "PendingConfirmation"
+_PENDING_ANSWER = "pending confirmation"
+_TOKEN = 64
+_LONG_TOPIC = 43
 _SEPARATOR = ":"  # of the names in a token; neither name has one
 
 Change = Callable[[SubscriptionSettings], SubscriptionSettings]
 
 
 class SubscriptionActions:
-    def __init__(self, topics: TopicService, queues: QueueService, dice: Dice) -> None:
+    def __init__(
+        self,
+        topics: TopicService,
+        queues: QueueService,
+        messages: MessageService,
+        clock: Clock,
+        dice: Dice,
+    ) -> None:
         self._topics = topics
+        self._messages = messages
+        self._clock = clock
         self._queues = queues
         self._dice = dice
 
@@ -38,12 +55,14 @@ class SubscriptionActions:
         protocol, endpoint = given.Protocol, given.Endpoint
         if not protocol:
             raise errors.missing("Protocol")
-        if protocol != "sqs":
+        if protocol not in ("sqs", "http", "https"):
             raise invalid_parameter(
-                f"Amazon SNS: protocol {protocol[:40]} is not available here; use sqs"
+                f"Amazon SNS: protocol {protocol[:40]} is not available; use sqs, http or https"
             )
         if not endpoint:
             raise errors.missing("Endpoint")
+        if protocol != "sqs":
+            return await self._subscribe_url(call, topic)
         attributes = given.Attributes or {}
         wanted = subscription_attributes.new_settings(protocol, endpoint, attributes)
         view = await self._topics.get(topic)
@@ -54,23 +73,72 @@ class SubscriptionActions:
                 return wire.SubscribeResult(
                     _existing(call, one, wanted, has_given=bool(attributes))
                 )
-        done = await self._topics.subscribe_queue(topic, self._new_name(), queue, wanted)
+        done = await self._topics.subscribe_queue(topic, self._new_name(topic), queue, wanted)
         return wire.SubscribeResult(_arn(call, done.subscription))
+
+    async def _subscribe_url(self, call: SnsCall, topic: str) -> wire.SubscribeResult:
+        """It stays pending until the endpoint confirms with the token that is pushed to it."""
+        given: wire.SubscribeInput = call.input
+        attributes = given.Attributes or {}
+        protocol, url = given.Protocol or "", given.Endpoint or ""
+        view = await self._topics.get(topic)
+        if view.topic.settings.is_ordered:
+            raise invalid_parameter("Protocol Reason: FIFO topics take only SQS queues")
+        wanted = subscription_attributes.new_settings(protocol, url, attributes)
+        wanted = subscription_attributes.with_endpoint(
+            wanted, token=self._dice.digits(_TOKEN), base=call.base
+        )
+        await self._check_dead_letters(call, wanted)
+        for one in view.subscriptions:
+            if one.settings.annotations.get(ENDPOINT) == url:
+                if one.settings.token is None:
+                    return wire.SubscribeResult(_arn(call, one))
+                await self._send_confirmation(call, one, view.topic.settings)
+                return wire.SubscribeResult(_shown_arn(call, one))
+        done = await self._topics.subscribe(
+            topic,
+            self._new_name(topic),
+            settings=subscription_attributes.queue_of(wanted),
+            change=lambda present: wanted,
+        )
+        await self._send_confirmation(call, done.subscription, view.topic.settings)
+        return wire.SubscribeResult(_shown_arn(call, done.subscription))
+
+    async def _send_confirmation(
+        self, call: SnsCall, one: Subscription, topic: TopicSettings
+    ) -> None:
+        draft = confirmation_of(
+            one,
+            arns=call.arns,
+            topic=topic,
+            message_id=self._new_name(one.topic),
+            now=self._clock.now(),
+        )
+        await await_steps(self._messages.send_one(one.queue, draft))
 
     async def confirm(self, call: SnsCall) -> wire.SubscribeResult:
         given: wire.ConfirmSubscriptionInput = call.input
         topic = call.topic()
         if not given.Token:
             raise errors.missing("Token")
+        is_strict = (given.AuthenticateOnUnsubscribe or "").lower() == "true"
+        change = partial(subscription_attributes.confirmed, is_strict=is_strict)
         for one in (await self._topics.get(topic)).subscriptions:
             if one.settings.token == given.Token:
-                await self._change(topic, one.name, subscription_attributes.confirmed)
+                await self._change(topic, one.name, change)
                 return wire.SubscribeResult(_arn(call, one))
         raise invalid_parameter("Token")
 
     async def unsubscribe(self, call: SnsCall) -> None:
+        topic, name = call.subscription()
         with suppress(TopicNotFound, SubscriptionNotFound):  # as on AWS
-            await self._topics.unsubscribe(*call.subscription())
+            found = await self._topics.subscription(topic, name)
+            if call.caller is OPENER and not subscription_attributes.ends_by_url(found.settings):
+                raise sns_error("AuthorizationError", "sign this request", status=403)
+            has_endpoint = found.settings.endpoint is not None
+            if has_endpoint:
+                await await_steps(self._queues.purge(found.queue))
+            await self._topics.unsubscribe(topic, name, with_queue=has_endpoint)
 
     async def get_attributes(self, call: SnsCall) -> wire.AttributesResult:
         one = await self._topics.subscription(*call.subscription())
@@ -155,8 +223,13 @@ class SubscriptionActions:
         if refused:
             raise refused[-1]
 
-    def _new_name(self) -> str:
-        """A name that cannot be guessed: who has the ARN may unsubscribe."""
+    def _new_name(self, topic: str) -> str:
+        """A name that cannot be guessed: who has the ARN may unsubscribe.
+
+        A short one if its queue could not be named after the topic and a long one.
+        """
+        if len(topic) > _LONG_TOPIC:
+            return self._dice.digits(20)
         digits = self._dice.digits(32)
         return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
@@ -174,6 +247,12 @@ def _existing(
 
 def _arn(call: SnsCall, one: Subscription) -> str:
     return call.arns.of_subscription(one.topic, one.name)
+
+
+def _shown_arn(call: SnsCall, one: Subscription) -> str:
+    """As Subscribe returns it: while it is pending only on request."""
+    wants_arn = (call.input.ReturnSubscriptionArn or "").lower() == "true"
+    return _arn(call, one) if wants_arn else _PENDING_ANSWER
 
 
 def _queue_arn(call: SnsCall, queue: str) -> str:

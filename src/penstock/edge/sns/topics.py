@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import msgspec
 
 from penstock.domain.access.api_key import sees
 from penstock.domain.bus.topic import TopicSettings
-from penstock.domain.errors import TopicNotFound
+from penstock.domain.errors import SubscriptionNotFound, TopicNotFound
 from penstock.edge.aws.errors import AwsError
 from penstock.edge.sns import errors, topic_attributes, wire
 from penstock.edge.sns.call import MAX_TOPIC_CHARS, SnsCall
 from penstock.edge.sns.errors import invalid_parameter
 from penstock.edge.sns.topic_attributes import PREFIX
 from penstock.edge.sqs import permissions
+from penstock.ports.unit_of_work import await_steps
+from penstock.services.queues import QueueService
 from penstock.services.topics import TopicService
 
 PAGE = 100
@@ -25,8 +28,9 @@ Change = Callable[[TopicSettings], TopicSettings]
 
 
 class TopicActions:
-    def __init__(self, topics: TopicService) -> None:
+    def __init__(self, topics: TopicService, queues: QueueService) -> None:
         self._topics = topics
+        self._queues = queues
 
     async def create(self, call: SnsCall) -> wire.CreateTopicResult:
         given: wire.CreateTopicInput = call.input
@@ -51,10 +55,13 @@ class TopicActions:
         return wire.CreateTopicResult(call.arns.of_topic(given.Name))
 
     async def delete(self, call: SnsCall) -> None:
-        try:
-            await self._topics.remove(call.topic(), force=True)
-        except TopicNotFound:
-            return  # as on AWS
+        topic = call.topic()
+        with suppress(TopicNotFound, SubscriptionNotFound):  # as on AWS
+            for one in (await self._topics.get(topic)).subscriptions:
+                if one.settings.endpoint is not None:
+                    await await_steps(self._queues.purge(one.queue))
+                    await self._topics.unsubscribe(topic, one.name, with_queue=True)
+            await self._topics.remove(topic, force=True)
 
     async def list(self, call: SnsCall) -> wire.ListTopicsResult:
         after = call.input.NextToken or ""

@@ -8,12 +8,16 @@ gateleen.  Only failures count as attempts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
+from penstock.domain.bus.endpoint import ENDPOINT_PATH
+from penstock.domain.bus.envelope import TYPE_HEADER
 from penstock.domain.circuit.circuit import Permit, PermitAnswer
 from penstock.domain.delivery import delivery as deliveries
+from penstock.domain.delivery.delivery import Delivery
+from penstock.domain.delivery.route import DeliveryRoute
 from penstock.domain.errors import PenstockError
 from penstock.domain.message.lease import LeaseAct, Verb
 from penstock.domain.message.lifecycle import EXPIRED, Content, Message
@@ -37,11 +41,16 @@ class PushGate:
         circuits: CircuitService,
         round_robin: RoundRobin,
         backoff: BackoffSettings,
+        lane_of: Callable[[int], int],
+        complete: Callable[[str], str],
     ) -> None:
+        """`lane_of`: of a claimed message, by its number; `complete`: signs envelopes of SNS."""
         self._routes = routes
         self._circuits = circuits
         self._round_robin = round_robin
         self._backoff = backoff
+        self._lane_of = lane_of
+        self._complete = complete
 
     def admit(self, heads: Sequence[tuple[Message, Content]], *, now: int) -> Admission:
         """Raises PenstockError if the store does not answer."""
@@ -51,7 +60,7 @@ class PushGate:
             if isinstance(ready, LeaseAct):
                 found.returned.append(ready)
             elif self._round_robin.enter(
-                message.queue_no, ready.route.pattern, timeout_ms=ready.request.timeout_ms
+                ready.lane, ready.route.pattern, timeout_ms=ready.request.timeout_ms
             ):
                 found.admitted.append(ready)
             else:
@@ -65,12 +74,24 @@ class PushGate:
             is_expired = delivery.is_expired(now=now)
             if is_expired and not self._circuits.is_checking:
                 return _cancel(message, now=now)
-            route = self._routes.match(delivery.uri)
+            route = self._route(message.queue_no, delivery.uri)
+            if route.pattern.startswith(ENDPOINT_PATH) and delivery.header(TYPE_HEADER):
+                delivery = self._signed(delivery)
             request = request_of(delivery, route, message_id=message.id, now=now)
         except PenstockError as error:
             wait_ms = delay_ms(self._backoff, (), failures=message.failures + 1, now=now)
             return act_on(message, Verb.FAIL, now=now, delay_ms=wait_ms, text=str(error))
-        return InFlight(message, delivery, route, request, is_expired=is_expired)
+        lane = self._lane_of(message.message_no)
+        return InFlight(message, delivery, route, request, is_expired=is_expired, lane=lane)
+
+    def _route(self, queue_no: int, uri: str) -> DeliveryRoute:
+        if queue_no not in self._routes.endpoints and uri.startswith(ENDPOINT_PATH):
+            self._routes.load_endpoints().result()  # another node may have just created it
+        return self._routes.match_in(queue_no, uri)
+
+    def _signed(self, delivery: Delivery) -> Delivery:
+        payload = self._complete((delivery.payload or b"").decode()).encode()
+        return msgspec.structs.replace(delivery, payload=payload)
 
     def _ask(self, found: Admission, *, now: int) -> None:
         """Ask for permits.  The queue of a delivery without one is held when this returns."""

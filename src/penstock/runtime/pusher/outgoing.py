@@ -67,6 +67,7 @@ class InFlight(msgspec.Struct):
     is_expired: bool = False
     permit_answer: PermitAnswer | None = None
     extend_at: int = 0
+    lane: int = 0  # the queue's number, or one of its further lanes
 
     @property
     def queue_no(self) -> int:

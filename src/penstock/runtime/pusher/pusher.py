@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 import msgspec
 
 from penstock.domain.circuit.circuit import OutcomeReport, is_success, outcome_of
-from penstock.domain.delivery.route import RouteTable
-from penstock.domain.errors import PenstockError, QueueNotFound
+from penstock.domain.delivery.lanes import idle_lane, queue_of
+from penstock.domain.delivery.route import DeliveryRoute, RouteTable
+from penstock.domain.errors import NotFound, PenstockError, QueueNotFound
 from penstock.domain.message.lease import LeaseAct, Verb
 from penstock.domain.message.lifecycle import Content, Message, State
 from penstock.ports.sender import PushResponse, Sender
@@ -39,6 +41,7 @@ from penstock.services.routes import RouteService
 
 _log = logging.getLogger("penstock.push")
 _AFTER_ERROR_MS = 1_000
+GONE = 410  # an endpoint that wants no more deliveries
 
 
 class PusherSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,8 +70,12 @@ class Pusher:
         holder: str,
         wake: Callable[[], None] = lambda: None,
         tally: PushTally | None = None,
+        complete: Callable[[str], str] = lambda text: text,
     ) -> None:
-        """`wake` is called, from any thread, when a step has something to do."""
+        """`wake` is called, from any thread, when a step has something to do.
+
+        `complete`: completes and signs an envelope of SNS.
+        """
         self._store = store
         self._sender = sender
         self._routes = routes
@@ -81,15 +88,24 @@ class Pusher:
         self._round_robin = RoundRobin(
             most=settings.concurrency,
             limit_of=self._limit_of,
-            is_shared=lambda: len(routes.table.routes) > 1,
+            is_shared=lambda: len(routes.table.routes) + len(routes.endpoints) > 1,
         )
-        self._gate = PushGate(routes, circuits, self._round_robin, settings.backoff)
-        self._in_flight: dict[int, InFlight] = {}  # by queue: one at a time
+        self._lanes: dict[int, int] = {}  # of claimed messages, by their numbers
+        self._gate = PushGate(
+            routes,
+            circuits,
+            self._round_robin,
+            settings.backoff,
+            lane_of=self._lanes.__getitem__,
+            complete=complete,
+        )
+        self._in_flight: dict[int, InFlight] = {}  # by lane: one at a time
         self._inbox: deque[tuple[InFlight, PushResponse]] = deque()
         self._answered: list[tuple[InFlight, PushResponse]] = []
         self._reports: list[OutcomeReport] = []
         self._is_stopping = False
         self._table: RouteTable | None = None
+        self._endpoints: Mapping[int, DeliveryRoute] | None = None
         self._limits: dict[str, int | None] = {}
         self.on_wakeup = self._finder.on_wakeup  # for the store to call after commits
 
@@ -126,10 +142,18 @@ class Pusher:
         for (one, response), (act, _), answer in zip(
             self._answered, verdicts, answers, strict=True
         ):
-            del self._in_flight[one.queue_no]
+            del self._in_flight[one.lane]
             self._note(one, response, act.verb)
-            self._return_queue(one.queue_no, answer)
+            self._return_lane(self._lanes.pop(one.message.message_no), answer)
+        gone = {
+            one.queue_no: one.route
+            for one, response in self._answered
+            if response.status == GONE and one.queue_no in self._routes.endpoints
+        }
         self._answered = []
+        for queue_no, route in gone.items():
+            with suppress(NotFound):  # the subscription was removed meanwhile
+                self._routes.disable(queue_no, route).result()
 
     def _verdict(
         self, one: InFlight, response: PushResponse, now: int
@@ -189,8 +213,27 @@ class Pusher:
         self._round_robin.wake_parked(now=now)
         found = self._finder.find(now=now)
         for queue_no in found.woken:
+            self._wake_queue(queue_no)
+        endpoints = self._routes.endpoints
+        for queue_no in found.scanned:
+            if queue_no in endpoints:
+                self._open_lane(queue_no)
+        self._round_robin.add_scanned(no for no in found.scanned if no not in endpoints)
+
+    def _wake_queue(self, queue_no: int) -> None:
+        if not self._open_lane(queue_no):
             self._round_robin.wake(queue_no)
-        self._round_robin.add_scanned(found.scanned)
+
+    def _open_lane(self, queue_no: int) -> bool:
+        """Let one more lane of an endpoint's queue look for a message, if one is idle."""
+        route = self._routes.endpoints.get(queue_no)
+        if route is None:
+            return False
+        lane = idle_lane(queue_no, route.concurrency or 1, self._round_robin.is_busy)
+        if lane is None:
+            return False
+        self._round_robin.wake(lane)
+        return True
 
     def _push(self, now: int) -> None:
         heads = self._claim(self._round_robin.take(), now)
@@ -209,45 +252,51 @@ class Pusher:
     def _abandon(self, messages: Sequence[Message]) -> None:
         """The store does not answer: the leases of messages that were not sent expire."""
         for message in messages:
-            queue_no = message.queue_no
-            if queue_no not in self._in_flight and not self._round_robin.is_waiting(queue_no):
-                self._round_robin.park(queue_no, message.due_at)
+            lane = self._lanes[message.message_no]
+            if lane not in self._in_flight:
+                del self._lanes[message.message_no]
+                if not self._round_robin.is_waiting(lane):
+                    self._round_robin.park(lane, message.due_at)
 
-    def _claim(self, queue_nos: Sequence[int], now: int) -> list[tuple[Message, Content]]:
+    def _claim(self, lanes: Sequence[int], now: int) -> list[tuple[Message, Content]]:
         """Claim the first message of each queue; the store batches the claims."""
         lease_ms, holder = self._settings.lease_ms, self._holder
         asked = self._store.claim_all(
             [
-                Claim(queue_no=queue_no, now=now, lease_ms=lease_ms, claimed_by=holder)
-                for queue_no in queue_nos
+                Claim(queue_no=queue_of(lane), now=now, lease_ms=lease_ms, claimed_by=holder)
+                for lane in lanes
             ]
         )
         heads: list[tuple[Message, Content]] = []
-        for queue_no, ticket in zip(queue_nos, asked, strict=True):
+        for lane, ticket in zip(lanes, asked, strict=True):
+            queue_no = queue_of(lane)
             try:
                 claimed = ticket.result()
             except QueueNotFound:
                 self._finder.forget(queue_no)
-                self._round_robin.forget(queue_no)
+                self._round_robin.forget(lane)
             except PenstockError as error:
                 _log.warning("queue %s could not be claimed from: %s", queue_no, error)
-                self._round_robin.park(queue_no, now + _AFTER_ERROR_MS)
+                self._round_robin.park(lane, now + _AFTER_ERROR_MS)
             else:
                 heads += claimed.messages
-                self._drop_if_empty(queue_no, claimed, now)
+                for message, _ in claimed.messages:
+                    self._lanes[message.message_no] = lane
+                    self._open_lane(queue_no)
+                self._drop_if_empty(lane, claimed, now)
         return heads
 
-    def _drop_if_empty(self, queue_no: int, claimed: Claimed, now: int) -> None:
+    def _drop_if_empty(self, lane: int, claimed: Claimed, now: int) -> None:
         if claimed.messages:
             return
         if claimed.next_due_at is None:
-            self._round_robin.drop_idle(queue_no)
+            self._round_robin.drop_idle(lane)
         else:
-            self._round_robin.park(queue_no, max(claimed.next_due_at, now + 1))
+            self._round_robin.park(lane, max(claimed.next_due_at, now + 1))
 
     def _begin(self, one: InFlight, now: int) -> None:
         one.extend_at = now + self._settings.extend_ms
-        self._in_flight[one.queue_no] = one
+        self._in_flight[one.lane] = one
 
         def then(response: PushResponse) -> None:
             self._inbox.append((one, response))
@@ -261,17 +310,18 @@ class Pusher:
 
     def _release(self, admission: Admission) -> None:
         for act, answer in zip(admission.returned, self._act(admission.returned), strict=True):
-            queue_no = act.lease.queue_no
+            lane = self._lanes.pop(act.lease.message_no)
             if act.verb is not Verb.RELEASE:
-                self._return_queue(queue_no, answer)
-            elif not self._round_robin.is_waiting(queue_no):
-                self._round_robin.drop_idle(queue_no)  # it is held; its release wakes it
+                self._return_lane(lane, answer)
+            elif not self._round_robin.is_waiting(lane):
+                self._round_robin.drop_idle(lane)  # it is held; its release wakes it
 
-    def _return_queue(self, queue_no: int, answer: Acted | PenstockError) -> None:
-        if isinstance(answer, Acted) and answer.state is State.WAITING:
-            self._round_robin.park(queue_no, answer.due_at)
+    def _return_lane(self, lane: int, answer: Acted | PenstockError) -> None:
+        is_parallel = queue_of(lane) in self._routes.endpoints  # others do not wait for this one
+        if isinstance(answer, Acted) and answer.state is State.WAITING and not is_parallel:
+            self._round_robin.park(lane, answer.due_at)
         else:
-            self._round_robin.put_behind(queue_no)
+            self._round_robin.put_behind(lane)
 
     def _act(self, acts: Sequence[LeaseAct]) -> list[Acted | PenstockError]:
         if not acts:
@@ -283,10 +333,11 @@ class Pusher:
         return answers
 
     def _limit_of(self, pattern: str) -> int | None:
-        table = self._routes.table
-        if table is not self._table:
-            self._limits = {route.pattern: route.concurrency for route in table.routes}
-            self._table = table
+        table, endpoints = self._routes.table, self._routes.endpoints
+        if table is not self._table or endpoints is not self._endpoints:
+            routes = (*endpoints.values(), *table.routes)
+            self._limits = {route.pattern: route.concurrency for route in routes}
+            self._table, self._endpoints = table, endpoints
         return self._limits.get(pattern)
 
     def _next_at(self, now: int) -> int:

@@ -114,6 +114,10 @@ class RoundRobin:
         """True if the queue waits for room on its route."""
         return queue_no in self._waits
 
+    def is_busy(self, queue_no: int) -> bool:
+        """True if the queue is queued or taken, or waits for room on its route."""
+        return queue_no in self._taken or queue_no in self._queue or queue_no in self._waits
+
     def put_behind(self, queue_no: int) -> None:
         """The queue was served and may have more: put it behind all others."""
         self._leave(queue_no)

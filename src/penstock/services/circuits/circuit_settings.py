@@ -69,7 +69,7 @@ class CircuitSettingsService:
                     f"the circuit of route {given!r} is {own_hash}, not {circuit_hash}"
                 )
             return given
-        of_table = self._routes.table.of_hash(circuit_hash)
+        of_table = self._routes.of_hash(circuit_hash)
         if of_table is not None:
             return of_table.pattern
         known = session.circuits.find([circuit_hash]).get(circuit_hash)

@@ -182,7 +182,6 @@ class CircuitService:
 
         Outcomes of routes that are no longer in the table are ignored.
         """
-        table = self._routes.table
         settings_of = self.breaker.in_force()
         reporting = Reporting(settings_of, now=self._clock.now())
         timed = (
@@ -192,7 +191,7 @@ class CircuitService:
             report
             for report in timed
             if not report.permit_answer.is_of_table
-            or table.of_hash(report.permit_answer.hash) is not None
+            or self._routes.of_hash(report.permit_answer.hash) is not None
             if reporting.counts(report)
         ]
         if not known:
@@ -251,7 +250,7 @@ class CircuitService:
         held: Mapping[str, int],
         awaiting: Mapping[str, int],
     ) -> CircuitView:
-        route = self._routes.table.of_hash(circuit_hash)
+        route = self._routes.of_hash(circuit_hash)
         metric_name = route.metric_name if route else None
         return CircuitView(
             circuit_hash,
@@ -287,7 +286,7 @@ class CircuitService:
     def force_open(self, circuit_hash: str, *, pattern: str | None = None) -> Work[Circuit]:
         """Open it until an operator closes it.  `pattern`: of a circuit that is not stored yet."""
         now = self._clock.now()
-        route = self._routes.table.of_hash(circuit_hash)
+        route = self._routes.of_hash(circuit_hash)
         if pattern is None and route is not None:
             pattern = route.pattern
 

@@ -119,6 +119,9 @@ class SqlTopics(SqlEntity):
         params = {"after_topic": after[0], "after_name": after[1], "limit": limit}
         return list(map(_subscription, self._db.rows("topics.all_subscriptions", params)))
 
+    def with_endpoints(self) -> list[Subscription]:
+        return list(map(_subscription, self._db.rows("topics.with_endpoints")))
+
     def number_of_subscriptions(self, topic_no: int) -> int:
         [(number,)] = self._db.rows("topics.number_of", {"topic_no": topic_no})
         return int(number)
@@ -139,7 +142,7 @@ class SqlTopics(SqlEntity):
         keys = json_list([(owner, taken.key)])
         self._db.post("dedup.free", {"keys": keys, "now": now})
         row = (owner, taken.key, taken.event_id, taken.number, until_at)
-        if self._db.insert("dedup.take", [row]):
+        if [taken.event_id] == [found[0] for found in self._db.insert("dedup.take", [row])]:
             return taken
         [(_, _, event_id, number)] = self._db.rows("dedup.known", {"keys": keys})
         return TakenKey(taken.key, event_id, int(number))

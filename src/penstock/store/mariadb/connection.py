@@ -153,7 +153,7 @@ class MariadbDatabase:
 
     def back_off(self, times: int) -> None:
         """Pause without locks, so that the other transaction gets them first."""
-        self.rows("session.back_off", {"seconds": str(min(0.05 * 2**times, 1))})
+        self.rows("session.back_off", {"seconds": str(min(0.002 * 4**times, 1))})
 
     def raise_time_limits(self) -> None:
         """Statements of this transaction may take minutes."""

@@ -38,7 +38,16 @@ _CHANGES: tuple[tuple[re.Pattern[str], str], ...] = (
 )
 
 
+# By default MariaDB reads a small table as a whole, and waits for rows that others have locked.
+_BY_NUMBER = re.compile(r"\bWHERE message_no (?:=|IN)")
+_DELETE = re.compile(r"\ADELETE FROM (message|flow_member)\b")
+_UPDATE = re.compile(r"^UPDATE (message|flow_member)$", re.MULTILINE)
+
+
 def mariadb_text(text: str) -> str:
+    if _BY_NUMBER.search(text):
+        text = _DELETE.sub(r"DELETE \1 FROM \1 FORCE INDEX (PRIMARY)", text)
+        text = _UPDATE.sub(r"UPDATE \1 FORCE INDEX (PRIMARY)", text)
     text = _TABLE.sub(_table, text)
     text = _FOUND.sub(lambda match: f":^{match[1].replace(',', '$')}", text)
     if match := _NO_CHANGE.search(text):

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 
 from penstock.domain.errors import PenstockError
-from penstock.store.announcements import PAUSE_MS, Announcements, Hints, decode, encode
+from penstock.store.announcements import Announcements, Hints, decode, encode
 from penstock.store.database import Collision, Row
 from penstock.store.mariadb.connection import MariadbDatabase
 from penstock.supervision.health import NodeHealth
@@ -24,8 +24,8 @@ NO_NODE = 0  # the sender's number of a caller's transaction
 _BUSY_POLL_MS = 20
 _IDLE_POLL_MS = 100
 _IDLE_AFTER = 50  # polls without a hint
-_KEPT_MS = 10_000
-_FORGET_EVERY = 500  # polls
+_FORGET_EVERY = 500  # polls, of 10 ms at least
+_PAUSE_MS = 10  # at most one announcement in this time, however many commits there are
 _PATIENCE_S = 5.0
 _FIRST_BACK_OFF_S = 0.1
 _LONGEST_BACK_OFF_S = 10.0
@@ -88,12 +88,13 @@ class MariadbWakeups:
                 if _is_readable(self._announcements.signal, poll_ms):
                     self._announcements.clear_signal()
                     reader.announce(self._announcements.take())
-                    self._is_closing.wait(PAUSE_MS / 1000)
-                hints = reader.read()
+                hints = reader.read()  # in one packet with what is announced
+                self._is_closing.wait(_PAUSE_MS / 1000)
                 quiet = 0 if hints else quiet + 1
                 if hints:
                     self._on_wakeup(hints)
             reader.announce(self._announcements.take())
+            reader.read()
         finally:
             db.abandon()
 
@@ -106,13 +107,13 @@ class _Reader:
         self._me = _number(db.rows("session.process"))
         self._after_no = _number(db.rows("wakeups.latest"))
         self._polls = 0
+        self._at = _number(db.rows("clock.read"))  # exact enough to know which rows are old
 
     def announce(self, hints: Hints) -> None:
+        """Sent with the next read."""
         if hints:
-            at = _number(self._db.rows("clock.read"))
             texts = encode(hints, max_chars=MAX_CHARS)
-            self._db.insert("wakeups.announce", [(at, self._me, text) for text in texts])
-            self._db.rows("session.process")  # sends what waits
+            self._db.insert("wakeups.announce", [(self._at, self._me, text) for text in texts])
 
     def read(self) -> Hints:
         self._polls += 1
@@ -126,8 +127,8 @@ class _Reader:
         return decode(text for _, text in rows)
 
     def _forget(self) -> None:
-        at = _number(self._db.rows("clock.read"))
-        self._db.run("wakeups.forget", {"before_at": at - _KEPT_MS})
+        before, self._at = self._at, _number(self._db.rows("clock.read"))
+        self._db.run("wakeups.forget", {"before_at": before})
 
 
 def _number(rows: list[Row]) -> int:

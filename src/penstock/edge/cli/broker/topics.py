@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from penstock.api.messages import Draft
-from penstock.api.topics import ListTopics, Subscribe, Topic
+from penstock.api.topics import Endpoint, ListTopics, Subscribe, Subscription, Topic
+from penstock.domain.errors import InvalidRequest
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.bodies import body_of
 from penstock.edge.cli.kit.command import ServerCommand, argument, flag, listing, showing
@@ -31,11 +32,24 @@ _SUBSCRIBE = RecordFlags(
     "kinds:kind dispatch filter filter_scope format",
     forms={"filter": Form("JSON", _json_object, is_whole=True)},
 )
+_ENDPOINT = RecordFlags(
+    Endpoint,
+    "url signing_secrets:secret order concurrency timeout_ms:endpoint-timeout headers:header "
+    "enabled",
+    texts={
+        "signing_secrets": "a secret (`whsec_…`) that signs deliveries; may be repeated while one "
+        "replaces another; default: the present ones",
+        "headers": "a header of every request; may be repeated; default: the present ones",
+        "enabled": "whether deliveries go out; otherwise they wait",
+    },
+    is_patch=True,
+)
 _PUBLISH = RecordFlags(Draft, "kind tags:tag group dedup_key")
 _LISTED = View("name:topic published unmatched created_at:since")
 _TOPIC_VIEW = View("name:topic created_at:since published unmatched")
 _SUBSCRIPTION = View(
-    "name:subscription queue kinds filter format dispatch created_at:since",
+    "name:subscription queue kinds filter format endpoint dispatch created_at:since",
+    endpoint=lambda s: s.endpoint.url if s.endpoint else "",
     kinds=lambda s: s.kinds or "all",
     filter=lambda s: "" if s.filter is None else msgspec.json.encode(s.filter).decode(),
 )
@@ -57,6 +71,15 @@ def _unsubscribe(server: Remote, args: Namespace, out: Output) -> None:
     server.topics.unsubscribe(args.topic, args.name, with_queue=args.with_queue)
     queue = "is deleted too" if args.with_queue else "still exists"
     exits.note(f"subscription {args.name} is deleted; its queue {queue}")
+
+
+def _subscribe(server: Remote, args: Namespace) -> Subscription:
+    endpoint = _ENDPOINT.values(args)
+    if endpoint and "url" not in endpoint:
+        raise InvalidRequest("the flags of an endpoint need --url")
+    return server.topics.subscribe(
+        args.topic, args.name, **_SUBSCRIBE.values(args), endpoint=endpoint or None
+    )
 
 
 def _publish(server: Remote, args: Namespace, out: Output) -> None:
@@ -91,18 +114,18 @@ COMMANDS = {
     "topics subscribe": ServerCommand(
         showing(
             _SUBSCRIPTION,
-            lambda server, args: server.topics.subscribe(
-                args.topic, args.name, **_SUBSCRIBE.values(args)
-            ),
+            _subscribe,
         ),
         argument("TOPIC", "name of the topic; created if it does not exist"),
         argument("NAME", "name of the subscription; its queue is TOPIC.NAME"),
         _SUBSCRIBE.add,
+        _ENDPOINT.add,
         more="It gets the events published from now on. Its queue is an ordinary one: `penstock "
         "queues set` changes its retries and its dead-letter queue.",
         examples=(
             "penstock topics subscribe orders mailer",
             "penstock topics subscribe orders audit --kind 'order.*' --kind 'invoice.*'",
+            "penstock topics subscribe orders shop --url https://example.org/hook --order group",
             'penstock topics subscribe orders eu --filter \'{"region": [{"prefix": "eu-"}]}\'',
         ),
     ),

@@ -127,6 +127,19 @@ SELECT s.subscription_no, t.name, s.name, s.queue_no, q.name, s.kinds, s.dispatc
  ORDER BY t.name, s.name
  LIMIT :limit;
 
+-- name: with_endpoints
+-- Subscriptions whose events are pushed to a URL: a small table, read when one of them changes.
+SELECT s.subscription_no, t.name, s.name, s.queue_no, q.name, s.kinds, s.dispatch, s.created_at,
+       s.settings, q.is_paused
+  FROM subscription AS s
+  JOIN topic AS t
+    ON t.topic_no = s.topic_no
+  JOIN queue AS q
+    ON q.queue_no = s.queue_no
+   AND q.removed_at IS NULL
+ WHERE replace(s.settings, '"endpoint":', '') <> s.settings
+ ORDER BY s.subscription_no;
+
 -- name: of_name
 -- One subscription.
 AND s.name = :name

@@ -4,9 +4,9 @@
 -- As in common/, plus row locks. The first messages are found without locks; those that another
 -- transaction has locked meanwhile are left out, and free_heads finds the ones behind them.
 SELECT {leased_columns}
-  FROM (SELECT picked.*,
+  FROM (SELECT message_no AS no, size AS bytes,
                sum(size) OVER (ORDER BY priority, turn, order_no ROWS UNBOUNDED PRECEDING) AS total
-          FROM (SELECT {columns}
+          FROM (SELECT message_no, size, priority, turn, order_no
                   FROM message FORCE INDEX (PRIMARY)
                  WHERE message_no IN (
                          SELECT message_no
@@ -15,8 +15,7 @@ SELECT {leased_columns}
                                          (SELECT message_no, priority, turn, order_no
                                             FROM message FORCE INDEX (message_of_kind)
                                            WHERE queue_no = :queue_no
-                                             AND state = 'ready'
-                                             AND kind = :each
+                                             AND ready_kind = :each
                                              AND is_blocked = 0
                                              AND (expires_at IS NULL OR expires_at > :now)
                                            ORDER BY priority, turn, order_no
@@ -27,8 +26,10 @@ SELECT {leased_columns}
                    AND state = 'ready'
                    AND is_blocked = 0
                    FOR UPDATE SKIP LOCKED) AS picked) AS sized
+ STRAIGHT_JOIN message AS m FORCE INDEX (PRIMARY)
+    ON m.message_no = sized.no
  WHERE total <= CAST(:max_bytes AS signed)
-    OR total = size;
+    OR total = bytes;
 UPDATE message
    SET {leased}
  WHERE message_no IN ({found:message_no});
@@ -42,8 +43,7 @@ SELECT message_no, size
           FROM (SELECT message_no, size, priority, turn, order_no
                   FROM message FORCE INDEX (message_of_kind)
                  WHERE queue_no = :queue_no
-                   AND state = 'ready'
-                   AND kind = :each
+                   AND ready_kind = :each
                    AND is_blocked = 0
                    AND (expires_at IS NULL OR expires_at > :now)
                  ORDER BY priority, turn, order_no

@@ -39,10 +39,11 @@ SELECT g.c0, g.c1
 -- name: fallen_due
 -- As in common/, plus row locks that skip locked messages. Groups, which must be locked before
 -- their messages leave them, are locked in the same way, without waiting. One arm per state, each in
--- the order of its index.
+-- the order of its index; the messages are looked up by number, because temporary tables with long
+-- texts are on the disk.
 SELECT {columns}
-  FROM (SELECT {columns}
-          FROM (SELECT {columns}
+  FROM (SELECT message_no AS no, due_at AS due, order_no AS place
+          FROM (SELECT message_no, due_at, order_no
                   FROM message FORCE INDEX (message_to_fall_due)
                  WHERE queue_no = :queue_no
                    AND state = 'waiting'
@@ -52,8 +53,8 @@ SELECT {columns}
                  LIMIT :limit
                    FOR UPDATE SKIP LOCKED) AS waits
          UNION ALL
-        SELECT {columns}
-          FROM (SELECT {columns}
+        SELECT message_no, due_at, order_no
+          FROM (SELECT message_no, due_at, order_no
                   FROM message FORCE INDEX (message_to_fall_due)
                  WHERE queue_no = :queue_no
                    AND state = 'leased'
@@ -62,14 +63,16 @@ SELECT {columns}
                  ORDER BY due_at, order_no
                  LIMIT :limit
                    FOR UPDATE SKIP LOCKED) AS leases
-         ORDER BY due_at, order_no
+         ORDER BY due, place
          LIMIT :limit) AS d
+ STRAIGHT_JOIN message AS m FORCE INDEX (PRIMARY)
+    ON m.message_no = d.no
   LEFT JOIN lock_slot AS s FORCE INDEX (PRIMARY)
     ON s.purpose = 1
-   AND s.slot = {slot:d.queue_no,d.group_key}
- WHERE d.group_key IS NULL
+   AND s.slot = {slot:m.queue_no,m.group_key}
+ WHERE m.group_key IS NULL
     OR s.slot IS NOT NULL
- ORDER BY d.due_at, d.order_no
+ ORDER BY d.due, d.place
    FOR UPDATE SKIP LOCKED;
 
 -- name: next_due
@@ -96,30 +99,30 @@ SELECT due_at
 -- name: expired
 -- As in common/, plus locks of rows and groups, as for fallen_due.
 SELECT {columns}
-  FROM (SELECT {columns}
+  FROM (SELECT message_no AS no, unclaimed_until AS until
           FROM message FORCE INDEX (message_to_expire)
          WHERE queue_no = :queue_no
-           AND state IN ('waiting', 'ready')
-           AND expires_at IS NOT NULL
-           AND expires_at <= :now
-         ORDER BY expires_at
+           AND unclaimed_until <= :now
+         ORDER BY unclaimed_until
          LIMIT :limit
            FOR UPDATE SKIP LOCKED) AS d
+ STRAIGHT_JOIN message AS m FORCE INDEX (PRIMARY)
+    ON m.message_no = d.no
   LEFT JOIN lock_slot AS s FORCE INDEX (PRIMARY)
     ON s.purpose = 1
-   AND s.slot = {slot:d.queue_no,d.group_key}
- WHERE d.group_key IS NULL
+   AND s.slot = {slot:m.queue_no,m.group_key}
+ WHERE m.group_key IS NULL
     OR s.slot IS NOT NULL
- ORDER BY d.expires_at
+ ORDER BY d.until
    FOR UPDATE SKIP LOCKED;
 
 -- name: claim
 -- As in common/, plus row locks: claims skip each other's rows instead of waiting for them. The
 -- first statement returns the messages as the second one leaves them.
 SELECT {leased_columns}
-  FROM (SELECT picked.*,
+  FROM (SELECT message_no AS no, size AS bytes,
                sum(size) OVER (ORDER BY priority, turn, order_no ROWS UNBOUNDED PRECEDING) AS total
-          FROM (SELECT {columns}
+          FROM (SELECT message_no, size, priority, turn, order_no
                   FROM message FORCE INDEX (message_to_claim)
                  WHERE queue_no = :queue_no
                    AND state = 'ready'
@@ -128,8 +131,10 @@ SELECT {leased_columns}
                  ORDER BY priority, turn, order_no
                  LIMIT :limit
                    FOR UPDATE SKIP LOCKED) AS picked) AS sized
+ STRAIGHT_JOIN message AS m FORCE INDEX (PRIMARY)
+    ON m.message_no = sized.no
  WHERE total <= CAST(:max_bytes AS signed)
-    OR total = size;
+    OR total = bytes;
 UPDATE message
    SET {leased}
  WHERE message_no IN ({found:message_no});
@@ -195,26 +200,25 @@ UPDATE message
  WHERE message_no IN ({found:found_no});
 
 -- name: any_of
--- As in common/: an index has the messages of each state.
+-- As in common/, from one index.
 SELECT {columns}
-  FROM message FORCE INDEX (message_in_state)
+  FROM message FORCE INDEX (message_at_rest)
  WHERE queue_no = :queue_no
-   AND state IN ('waiting', 'ready', 'leased', 'dead')
  LIMIT :limit
  {lock};
 
 -- name: buried
 -- As in common/, with the index named.
 SELECT {columns}
-  FROM message FORCE INDEX (message_in_state)
+  FROM message FORCE INDEX (message_at_rest)
  WHERE queue_no = :queue_no
-   AND state = 'dead'
+   AND dead_no > 0
    AND order_no < :before_no
    AND (:any_home = 1
         OR (SELECT home.removed_at
               FROM queue AS home
              WHERE home.queue_no = message.dead_from) IS NULL)
- ORDER BY message_no
+ ORDER BY dead_no
  LIMIT :limit
  {lock};
 
@@ -237,7 +241,7 @@ SELECT {columns}
  WHERE message_no IN (
          SELECT message_no
            FROM (SELECT message_no
-                   FROM message FORCE INDEX (message_in_state)
+                   FROM message FORCE INDEX (message_to_claim)
                   WHERE queue_no = :queue_no
                     AND dead_from IS NOT NULL
                     AND state IN ('waiting', 'ready')
@@ -253,3 +257,14 @@ SELECT {columns}
    AND state IN ('waiting', 'ready')
  ORDER BY order_no
  {lock};
+
+-- name: browse_dead
+-- As in common/, with the index of dead messages.
+SELECT {columns}
+  FROM message FORCE INDEX (message_at_rest)
+ WHERE queue_no = :queue_no
+   AND dead_no >= CAST(:after1 AS BIGINT)
+   AND (dead_no, 0, 0)
+       > (CAST(:after1 AS BIGINT), CAST(:after2 AS BIGINT), CAST(:after3 AS BIGINT))
+ ORDER BY dead_no
+ LIMIT :limit;
