@@ -14,6 +14,7 @@ import pytest
 from hypothesis import settings
 
 from penstock.store.postgres.store import migrate
+from tests.support import xdist_groups
 from tests.support.mariadb import MariadbServer
 from tests.support.memory import memory_folder
 from tests.support.postgres import PostgresCluster
@@ -56,9 +57,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("quick"):
         config.hook.pytest_deselected(items=[item for item in items if not is_quick(item)])
         items[:] = [item for item in items if is_quick(item)]
-    elif hasattr(config, "workerinput"):  # of several processes: slow tests first
+    elif hasattr(config, "workerinput"):  # one of several processes
         root = config.rootpath
-        items.sort(key=lambda item: is_quick_place(item.path, root) and is_quick(item))
+        xdist_groups.sort(items, lambda item: is_quick_place(item.path, root) and is_quick(item))
 
 
 def pytest_collection_finish() -> None:

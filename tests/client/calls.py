@@ -17,6 +17,7 @@ from penstock.client.blocking import run_off_loop
 from penstock.client.bus.notifications import NotificationQueue
 from penstock.client.flows.builder import FlowBuilder, JobBatch
 from penstock.client.flows.handle import FlowHandle
+from penstock.client.flows.node import Node
 from penstock.client.flows.steps import Steps
 from penstock.client.jobs.handle import Enqueued
 from penstock.client.jobs.job import Enqueuing
@@ -38,6 +39,7 @@ CLASSES: tuple[type, ...] = (
     FlowBuilder,
     JobBatch,
     Steps,
+    Node,
     NotificationQueue,
     RecurringWork,
     Kit,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Locator
@@ -21,6 +24,8 @@ from tests.edge.live import LiveServer
 from tests.edge.pipeline_tables import without_day, write_backtest, write_day, write_tuning
 from tests.factories import a_fleet_status
 
+TABLES = Path(__file__).parents[2] / "docs" / "tables.json"  # as the pipeline's jobs write them
+WITHOUT_PLOT = {"known_workers", "lifecycle", "quarantine"}
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
 
 
@@ -35,7 +40,13 @@ def gold(server: LiveServer) -> Iterator[Path]:
 def slo(gold: Path) -> None:
     for day in range(1, 6):
         rows = [
-            {"queue": queue, "objective": "wait", "bad": day * factor, "worst_hour_at": 1}
+            {
+                "queue": queue,
+                "objective": "wait",
+                "bad": day * factor,
+                "burn": day * factor / 10,
+                "worst_hour_at": 1,
+            }
             for queue, factor in (("mail", 10), ("shop", 3), (HOSTILE, 1))
         ]
         write_day(gold, "slo", f"2031-01-0{day}", rows)
@@ -56,8 +67,12 @@ def test_a_table_is_shown_and_plotted(console: Console) -> None:
     expect(console.cell("slo", "Days")).to_have_text("5")
     console.row("slo").get_by_role("link").first.click()
 
-    expect(console.heading).to_have_text("slo")
+    expect(console.heading).to_have_text("Service levels")
     expect(console.page.locator("tr[data-key]")).to_have_count(15)
+    chosen = console.page.locator('[data-chart^="Burn of the error budget"] .legend button')
+    expect(chosen.first).to_have_text("mail · wait")
+    expect(chosen).to_have_count(3)
+    expect(console.cell("line 0", "queue").get_by_role("link")).to_be_visible()
     console.page.get_by_label("Plot").select_option("bad")
     console.page.get_by_label("One line per").select_option("queue")
     console.page.get_by_role("button", name="Show").click()
@@ -122,7 +137,51 @@ def test_every_question_is_answered_in_words_and_with_a_chart(console: Console, 
     console.page.get_by_role("link", name="What did the outage cost?").click()
     expect(console.heading).to_have_text("What did the outage cost?")
     console.page.get_by_role("link", name="outage_cost").click()
-    expect(console.heading).to_have_text("outage_cost")
+    expect(console.heading).to_have_text("What outages cost")
+    expect(console.page.locator('[data-chart="Late messages"] .bar-group')).to_have_count(1)
+
+
+def test_every_table_of_the_pipeline_has_a_page_of_sane_size_with_its_plot(
+    console: Console, gold: Path
+) -> None:
+    contract = json.loads(TABLES.read_text())["computed"]
+    for day in range(1, 8):
+        for table in contract:
+            rows = [a_row(table["columns"], number, day) for number in range(10)]
+            write_day(gold, table["name"], f"2031-01-0{day}", rows)
+
+    for table in contract:
+        page = console.open(f"/console/insights/{table['name']}")
+        assert console.heading.inner_text() != table["name"], "it has a title in words"
+        assert page.locator("main [data-chart]").count() == (table["name"] not in WITHOUT_PLOT)
+        if table["name"] not in WITHOUT_PLOT:
+            expect(page.locator(".line, .bar-line").first).to_be_attached()
+        assert page.evaluate("document.documentElement.scrollHeight") < 4_000, table["name"]
+        assert not console.is_too_wide(), table["name"]
+        assert "null" not in page.locator("main").inner_text()
+        # A date is on one line, whatever the width of the table.
+        narrow = "td => td.getBoundingClientRect().height > 60"
+        assert not page.locator("tr[data-key] td, tr[data-key] th").first.evaluate(narrow)
+
+
+def a_row(columns: list[dict[str, Any]], number: int, day: int) -> dict[str, Any]:
+    """Values of each type, with names as long as those of real tables."""
+    texts = {"grain": "hour", "dimension": "queue", "id": str(uuid.UUID(int=number))}
+    values: dict[str, Any] = {}
+    for column in columns:
+        name, kind = column["name"], column["type"]
+        if kind.startswith("map"):
+            continue
+        if kind == "boolean":
+            values[name] = number % 2 == 0 and name != "is_passed"
+        elif kind == "double":
+            values[name] = (number + day) / 7
+        elif kind.startswith("int"):
+            is_instant = name == "at" or name.endswith("_at")
+            values[name] = 1_925_000_000_000 + day * 86_400_000 if is_instant else number + day
+        else:
+            values[name] = texts.get(name, f"{name}-{number}.with-a-rather-long-name")
+    return values
 
 
 def advice(console: Console, target: str) -> Locator:

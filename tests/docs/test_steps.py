@@ -17,10 +17,15 @@ from tests.docs.snippets import ROOT, read_blocks
 PAGE = "docs/steps.md"
 
 
-def run(mark: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Penstock:
+def run(
+    mark: str, folder: Path, monkeypatch: pytest.MonkeyPatch, url: str | None = None
+) -> Penstock:
     monkeypatch.chdir(folder)
     names: dict[str, object] = {"__name__": "page"}
-    exec(compile(read_blocks(PAGE, mark), PAGE, "exec", dont_inherit=True), names)
+    page = read_blocks(PAGE, mark)
+    if url is not None:
+        page = page.replace("sqlite:///shop.db", url)
+    exec(compile(page, PAGE, "exec", dont_inherit=True), names)
     app = names["app"]
     assert isinstance(app, Penstock)
     return app
@@ -31,9 +36,9 @@ def verbs(app: Penstock, queue: str) -> list[str]:
 
 
 def test_the_job_of_the_page_charges_waits_ships_and_sleeps(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store_url: str
 ) -> None:
-    app = run("steps", tmp_path, monkeypatch)
+    app = run("steps", tmp_path, monkeypatch, store_url)
 
     assert verbs(app, "orders") == ["snooze"]
     [job] = app.jobs.list(queue="orders")

@@ -7,9 +7,10 @@ import itertools
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from penstock.domain.errors import TooManyWaiting
-from penstock.domain.queue.queue import Queue, QueueSettings
+from penstock.domain.queue.queue import Ordering, Queue, QueueSettings
 from penstock.ports.store import Acted
 from penstock.wiring.broker import Broker, open_broker
 from tests.clocks import ManualClock
@@ -51,6 +52,89 @@ def test_a_claim_that_waits_applies_its_acts_before_it_waits(
         assert [type(answer) for answer in claimed.finished] == [Acted]
         assert len(claimed.messages) == 1
         assert work.acts == [0, 1, 0]  # the first claim is that of the message to complete
+
+    asyncio.run(scene())
+
+
+def test_a_claim_that_completes_beside_one_that_sleeps_waits_without_a_try(
+    broker: Broker, queue: Queue, work: Work
+) -> None:
+    """The one that sleeps has found nothing, and no message has come since."""
+
+    async def scene() -> None:
+        s = Scene(broker, queue)
+        act = await s.completion_of_one()
+        [other] = await s.waiting(1)
+        tries = work.claims
+        [task] = await s.waiting(1, finishing=[act])
+
+        assert (work.claims - tries, await s.completed_total()) == (0, 1)
+        await s.send(2)
+        s.wake(2)
+        assert await served([other, task]) == [1, 1]
+        assert [type(answer) for answer in task.result().finished] == [Acted]
+
+    asyncio.run(scene())
+
+
+def test_a_claim_that_completes_tries_if_messages_have_come_since_the_other_slept(
+    broker: Broker, queue: Queue, work: Work
+) -> None:
+    async def scene() -> None:
+        s = Scene(broker, queue)
+        act = await s.completion_of_one()
+        [other] = await s.waiting(1)
+        await s.send(2)
+        s.wake(1)
+        [task] = await s.waiting(1, finishing=[act])
+
+        assert await served([other, task]) == [1, 1]
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize(
+    ("settings", "result"),
+    [
+        (QueueSettings(ordering=Ordering.GROUP), None),
+        (QueueSettings(max_leased=5), None),
+        (QueueSettings(), "1"),
+    ],
+    ids=["ordered by group", "limited", "with a result"],
+)
+def test_a_completion_that_may_release_messages_shares_its_transaction_with_the_claim(
+    broker: Broker, work: Work, settings: QueueSettings, result: str | None
+) -> None:
+    queue = broker.queues.put("special", settings).result().view.queue
+
+    async def scene() -> None:
+        s = Scene(broker, queue)
+        act = replace(await s.completion_of_one(), result=result)
+        [other] = await s.waiting(1)
+        [task] = await s.waiting(1, finishing=[act])
+
+        assert work.acts == [0, 0, 1]
+        assert await s.completed_total() == 1
+        other.cancel()
+        task.cancel()
+
+    asyncio.run(scene())
+
+
+def test_a_claim_that_sleeps_gets_the_message_of_a_lease_that_expires(
+    broker: Broker, queue: Queue
+) -> None:
+    """It slept before the lease began, and no other claim looks in the meantime."""
+
+    async def scene() -> None:
+        s = Scene(broker, queue)
+        [holder] = await s.waiting(1, lease_ms=50)
+        [other] = await s.waiting(1)
+        await s.send(1)
+        s.wake(1)
+        assert await served([holder]) == [1]
+
+        assert await served([other]) == [1]
 
     asyncio.run(scene())
 

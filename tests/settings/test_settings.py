@@ -156,7 +156,7 @@ def test_a_file_that_is_not_toml_is_refused():
         '[sqs]\naccount = "12345"',
         '[sqs]\nregion = "US East"',
         '[sqs]\npublic_url = "https://queues.example.org/path"',
-        '[store]\nurl = "mysql://x"',
+        '[store]\nurl = "oracle://x"',
         '[aweq]\nqueue = "a b"',
         '[server]\nhost = "0.0.0.0"\n[auth]\nrequired = "never"',
     ],
@@ -329,7 +329,7 @@ def test_denied_networks_must_be_networks():
         "postgress://ada:s3cret@db/shop",
         "postgresql:/ada:s3cret@db/shop",
         "ada:s3cret@db/shop",
-        "mysql://ada:s3@cret@db/shop",
+        "oracle://ada:s3@cret@db/shop",
         "host=db password=s3cret",
     ],
 )

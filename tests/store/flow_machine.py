@@ -1,44 +1,36 @@
-"""State machine: random graphs of jobs and everything that happens to their messages.
-
-What became of each message is read from the store, which other tests compare with the lifecycle;
-what follows from that in the flow is compared with the model.
-"""
+"""State machine: random graphs of jobs and everything that happens to their messages."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import initialize, invariant, precondition, rule
+from msgspec.structs import replace
 
 from penstock.domain.errors import MessageNotFound, PenstockError, WrongState
-from penstock.domain.flow.flow import Flow
 from penstock.domain.flow.member import MemberRole, MemberState, RunsOn
-from penstock.domain.flow.plan import PlannedMember, check_plan
+from penstock.domain.flow.plan import PlannedMember
 from penstock.domain.limits import DEFAULT_LIMITS, MINUTE
 from penstock.domain.message import lifecycle, transfer
 from penstock.domain.message.lease import Verb
-from penstock.domain.message.lifecycle import LIVE, Message, State
-from penstock.domain.queue.queue import Ordering, Queue
+from penstock.domain.message.lifecycle import LIVE
+from penstock.domain.queue.queue import Ordering
 from penstock.ports.flows import NewMember
-from penstock.ports.store import Claim, Session, Store
-from tests.clocks import ManualClock
+from penstock.ports.store import Claim, Session
 from tests.domain.flow.model import FlowModel
 from tests.factories import a_draft, an_act, an_id, some_settings
 from tests.store.driver import WAIT_S, one_batch
+from tests.store.flow_play import HIGH, LOW, MANY, SMALL, FlowPlay
 
-T = TypeVar("T")
-
-MANY = 1_000
 ROLES = ("on_success", "on_failure", "on_finish")
 WHICH = st.integers(0, 100)
 EDGES = st.lists(st.tuples(st.integers(0, 100), st.sampled_from(RunsOn)), max_size=3)
 MEMBERS = st.lists(
     st.fixed_dictionaries(
         {
-            "queue": st.integers(0, 2),
+            "queue": st.sampled_from([0, 1, 2, SMALL, SMALL]),
             "parents": EDGES,
             "group": st.sampled_from([None, "a", "b"]),
             "delay_ms": st.sampled_from([None, None, MINUTE]),
@@ -53,23 +45,8 @@ ENDINGS = st.sampled_from([Verb.COMPLETE, Verb.COMPLETE, Verb.BURY, Verb.CANCEL,
 _examples = itertools.count(1)
 
 
-class FlowMachine(RuleBasedStateMachine):
+class FlowMachine(FlowPlay):
     """One flow; a standard queue, one ordered by group, one with a limit and dead letters."""
-
-    store: Store  # given by the test
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.clock = ManualClock()
-        self.queues: list[Queue] = []
-        self.names: dict[str, str] = {}  # by id
-        self.leases: dict[str, Message] = {}
-        self.claims: dict[str, int] = {}  # how often each member was claimed for the first time
-        self.numbers = itertools.count(1)
-
-    @property
-    def now(self) -> int:
-        return self.clock.now()
 
     @initialize(
         members=MEMBERS,
@@ -91,8 +68,10 @@ class FlowMachine(RuleBasedStateMachine):
             {"ordering": Ordering.GROUP, "max_attempts": 2},
             {"max_leased": max_leased, "dead_letter_queue": dead, "max_attempts": 2},
             {},
+            {"max_attempts": 2, "max_body_bytes": LOW},
         ]
-        for name, wanted in zip(("plain", "grouped", "limited", "dead"), settings, strict=True):
+        names = ("plain", "grouped", "limited", "dead", "small")
+        for name, wanted in zip(names, settings, strict=True):
             made = some_settings(**wanted)
             self.queues.append(
                 self.write(
@@ -100,6 +79,7 @@ class FlowMachine(RuleBasedStateMachine):
                 )
             )
         self.model = FlowModel(sorted(callbacks), is_open=is_open)
+        self.model.is_too_large = self.is_too_large
         planned, graph = self.planned(members)
         new = self.with_ids(planned)
         new += [
@@ -131,7 +111,7 @@ class FlowMachine(RuleBasedStateMachine):
         else:
             flow.add(graph)
 
-    @rule(queue=st.integers(0, 3), limit=st.integers(1, 4))
+    @rule(queue=st.integers(0, SMALL), limit=st.integers(1, 4))
     def claim(self, queue: int, limit: int) -> None:
         wanted = Claim(queue_no=self.queues[queue].queue_no, now=self.now, limit=limit)
         claimed = self.store.claim(wanted).result(WAIT_S)
@@ -142,6 +122,19 @@ class FlowMachine(RuleBasedStateMachine):
                 assert self.state_of(name) is MemberState.RELEASED, "it runs early, or again"
             self.leases[message.id] = message
 
+    @rule(verbs=st.lists(ENDINGS, min_size=1, max_size=6))
+    def work(self, verbs: list[Verb]) -> None:
+        """As workers do most of the time, in all queues."""
+        self.leases.clear()
+        for queue in range(len(self.queues)):
+            self.claim(queue, limit=2)
+        if self.leases:
+            self.act(list(enumerate(verbs)))
+
+    @rule()
+    def complete_what_is_there(self) -> None:
+        self.work([Verb.COMPLETE] * 10)
+
     @precondition(lambda self: self.leases)
     @rule(acts=st.lists(st.tuples(WHICH, ENDINGS), min_size=1, max_size=4))
     def act(self, acts: list[tuple[int, Verb]]) -> None:
@@ -150,13 +143,15 @@ class FlowMachine(RuleBasedStateMachine):
         with one_batch(self.store):
             tickets = []
             for which, verb in acts:
-                act = an_act(verb, held[which % len(held)], now=self.now)
+                message = held[which % len(held)]
+                done = {"result": self.result_of(message)} if verb is Verb.COMPLETE else {}
+                act = an_act(verb, message, now=self.now, **done)
                 tickets.append(self.store.act([act]))
         for ticket in tickets:
             ticket.result(WAIT_S)
         self.observe()
 
-    @rule(seconds=st.sampled_from([30, 120, 600]), queue=st.integers(0, 3))
+    @rule(seconds=st.sampled_from([30, 120, 600]), queue=st.integers(0, SMALL))
     def time_passes(self, seconds: int, queue: int) -> None:
         """Leases are lost, delays fall due, messages expire."""
         self.clock.advance(seconds=seconds)
@@ -221,7 +216,22 @@ class FlowMachine(RuleBasedStateMachine):
         )
         self.observe()
 
-    @rule(queue=st.integers(0, 3), is_meant=st.sampled_from([True, False, False, False]))
+    @rule(limit=st.sampled_from([LOW, HIGH]))
+    def limit_bodies(self, limit: int) -> None:
+        small = self.queues[SMALL]
+        settings = replace(small.settings, max_body_bytes=limit)
+        self.queues[SMALL] = self.write(
+            lambda s: s.queues.change(small.queue_no, settings=settings, now=self.now)
+        )
+
+    @precondition(lambda self: not self.model.is_cancelled)
+    @rule()
+    def retry(self) -> None:
+        """A part of redriving the flow; of a cancelled one it is rejected."""
+        self.write(lambda s: s.flows.retry(self.flow.flow_no, message_nos=None, now=self.now))
+        self.model.retry()
+
+    @rule(queue=st.integers(0, SMALL), is_meant=st.sampled_from([True, False, False, False]))
     def purge(self, queue: int, is_meant: bool) -> None:
         if is_meant:
             no = self.queues[queue].queue_no
@@ -265,6 +275,12 @@ class FlowMachine(RuleBasedStateMachine):
         """No member is stranded: once everything that is sent gets done, the flow ends."""
         if not self.names:
             return
+        if not self.model.is_cancelled:
+            self.limit_bodies(HIGH)
+            self.retry()
+            self.compare()
+            self.redrive_the_flow()
+            self.compare()
         for _ in range(100):
             live = {i: m for i, m in self.messages().items() if m.dead_from is None}
             live = {i: m for i, m in live.items() if m.state in LIVE}
@@ -282,87 +298,3 @@ class FlowMachine(RuleBasedStateMachine):
         callbacks = self.model.callbacks
         assert callbacks.get("on_finish") is not MemberState.BLOCKED
         assert len(self.model.sent) == len(set(self.model.sent)), "sent more than once"
-
-    # --- parts ---
-
-    def end(self, message_id: str) -> None:
-        def cancel(message: Message, _: Queue) -> Message:
-            return lifecycle.cancel(message, is_running_ok=True)
-
-        self.write(lambda s: s.messages.change(message_id, cancel, now=self.now))
-
-    def planned(
-        self, members: list[dict[str, Any]]
-    ) -> tuple[list[PlannedMember], dict[str, dict[str, RunsOn]]]:
-        """A graph without cycles: each member waits for earlier ones."""
-        known = list(self.model.states)
-        planned, graph = [], {}
-        for given in members:
-            name = f"m{next(self.numbers)}"
-            parents = {known[i % len(known)]: on for i, on in given["parents"]} if known else {}
-            draft = {k: given[k] for k in ("group", "delay_ms", "expires_in_ms")}
-            planned.append(
-                PlannedMember(
-                    queue=str(given["queue"]), draft=a_draft(**draft), name=name, after=parents
-                )
-            )
-            graph[name] = parents
-            known.append(name)
-        return check_plan(planned, DEFAULT_LIMITS), graph
-
-    def with_ids(self, planned: Iterable[PlannedMember]) -> list[NewMember]:
-        return [NewMember(m, self.named(m.name or ""), self.queues[int(m.queue)]) for m in planned]
-
-    def named(self, name: str) -> str:
-        made = an_id(self.now)
-        self.names[made] = name
-        return made
-
-    def id_of(self, name: str) -> str:
-        return next(i for i, known in self.names.items() if known == name)
-
-    def state_of(self, name: str) -> MemberState:
-        return self.model.all_states[name]
-
-    def messages(self) -> dict[str, Message]:
-        def find(session: Session) -> dict[str, Message]:
-            found = {i: session.messages.find(i) for i in self.names}
-            return {i: m for i, m in found.items() if m is not None}
-
-        return self.store.read(find).result(WAIT_S)
-
-    def observe(self) -> None:
-        """Tell the model which messages have ended or come back since the last time."""
-        messages = self.messages()
-        ended: dict[str, MemberState] = {}
-        back: list[str] = []
-        for message_id, name in self.names.items():
-            before = self.model.all_states.get(name)
-            found = messages.get(message_id)
-            is_dead = found is not None and (
-                found.state is State.DEAD or found.dead_from is not None
-            )
-            if before is MemberState.RELEASED and is_dead:
-                ended[name] = MemberState.DEAD
-            elif before is MemberState.RELEASED and found is None:
-                ended[name] = self.outcome_of(message_id)
-            elif before is MemberState.DEAD and found is None:
-                self.model.bury_for_good(name)
-            elif before is MemberState.DEAD and not is_dead:
-                back.append(name)
-        if back:
-            self.model.come_back(back)
-        if ended:
-            self.model.end(ended)
-
-    def outcome_of(self, message_id: str) -> MemberState:
-        found = self.store.read(lambda s: s.results.of([message_id])).result(WAIT_S)
-        return MemberState(found[message_id].state.value)
-
-    def look(self, session: Session) -> tuple[Flow, dict[str, MemberState]]:
-        flow = session.flows.find(self.flow.id)
-        members = session.flows.members(flow.flow_no, state=None, after_no=0, limit=MANY)
-        return flow, {self.names[m.id]: m.state for m in members}
-
-    def write(self, what: Any) -> Any:
-        return self.store.write(what).result(WAIT_S)

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from penstock.domain.errors import QueueNotFound, TooManyWaiting
 from penstock.domain.message.draft import NewMessage
+from penstock.domain.message.lease import LeaseAct
 from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.queue import Queue
 from penstock.ports.clock import Clock
@@ -57,13 +58,19 @@ class ClaimWaiter(Protocol):
 class _SameKinds:
     """Claims on one queue for the same kinds; any of them can use a hint."""
 
-    __slots__ = ("may_have_more", "waiters")
+    __slots__ = ("asleep", "may_have_more", "waiters")
 
     def __init__(self) -> None:
         self.waiters: dict[asyncio.Event, None] = {}  # the longest waiting first
+        self.asleep: set[asyncio.Event] = set()  # those that have tried and found nothing
         # It is unknown how many messages there are: until a claim finds nothing, each claim that
         # leaves wakes the next one.
         self.may_have_more = False
+
+    @property
+    def is_known_empty(self) -> bool:
+        """Whether a claim sleeps that any new message would have woken."""
+        return not self.may_have_more and any(not waiter.is_set() for waiter in self.asleep)
 
     def wake(self, count: int) -> bool:
         """Wake up to `count` claims; False if there is none to wake."""
@@ -155,6 +162,10 @@ class WaitingClaims:
         kinds = options.get("kinds")
         alike, woken = self._register(queue.queue_no, kinds)
         try:
+            if finishing and wait_ms and may_wait and _need_no_try(queue, alike, finishing):
+                finished = await self._messages.act(finishing)
+                finishing, options["finishing"] = None, ()
+                await self._sleep(alike, woken, until - self._clock.now())
             while True:
                 woken.clear()
                 claimed = await self._try_claim(queue, options)
@@ -164,13 +175,14 @@ class WaitingClaims:
                 now = self._clock.now()
                 if not claimed.messages:
                     alike.may_have_more = False
+                elif alike.asleep:  # they get the messages if these leases expire
+                    self._expect(queue.queue_no, claimed.messages[0][0].due_at, now=now)
                 if claimed.messages or now >= until or self._is_closed:
                     return replace(claimed, finished=finished) if finished else claimed
                 if not may_wait:
                     raise self._too_many()
                 self._expect(queue.queue_no, claimed.next_due_at, now=now)
-                self._poll_later()
-                await self._sleep(woken, until - now)
+                await self._sleep(alike, woken, until - now)
         finally:
             self._unregister(queue.queue_no, kinds, woken)
 
@@ -192,12 +204,16 @@ class WaitingClaims:
         except QueueNotFound as error:
             raise self._messages.error_of(queue.name, error) from None
 
-    async def _sleep(self, woken: asyncio.Event, pause_ms: int) -> None:
+    async def _sleep(self, alike: _SameKinds, woken: asyncio.Event, pause_ms: int) -> None:
+        self._poll_later()
+        alike.asleep.add(woken)
         try:
             async with asyncio.timeout(pause_ms / 1000):
                 await woken.wait()
         except TimeoutError:
             pass
+        finally:
+            alike.asleep.discard(woken)
 
     def _register(self, queue_no: int, kinds: Kinds) -> tuple[_SameKinds, asyncio.Event]:
         waiter = asyncio.Event()
@@ -277,3 +293,13 @@ class WaitingClaims:
                     self._expect(one.queue_no, one.next_due_at, now=now)
         if self._queues:
             self._poll_later()
+
+
+def _need_no_try(queue: Queue, alike: _SameKinds, finishing: Sequence[LeaseAct]) -> bool:
+    """Whether a claim can only find nothing after its acts, because claims like it sleep.
+
+    In some queues the end of a lease makes other messages claimable, and a job with a result may
+    release others: there the transaction that applies the acts should also claim.
+    """
+    is_plain = not queue.is_ordered and not queue.has_limits
+    return is_plain and alike.is_known_empty and all(act.result is None for act in finishing)

@@ -52,7 +52,7 @@ class JobLog:
 
     def log_lost_lease(self, job: ClaimedJob) -> None:
         if job.stop_reason is StopReason.LEASE_LOST:
-            _write(logging.WARNING, "stopped: its lease was lost", job)
+            _write(logging.WARNING, "stopped: it was cancelled, or its lease was lost", job)
 
     def log_rejection(self, job: ClaimedJob, act: JobAct, error: PenstockError) -> None:
         """Log that the store rejected an act: another worker has the job now, or it has ended."""
@@ -64,15 +64,16 @@ class JobLog:
 
 
 def _write(
-    level: int, event: str, job: ClaimedJob, *, text: str | None = None, ms: int = 0
+    level: int, event: str, job: ClaimedJob, *, text: str | None = None, ms: int | None = None
 ) -> None:
-    fields = {
+    fields: dict[str, object] = {
         "job": job.id,
         "kind": job.kind,
         "queue": job.queue,
         "attempt": job.attempts,
-        "ms": ms,
     }
+    if ms is not None:
+        fields["ms"] = ms
     line = " ".join(f"{name}={value}" for name, value in fields.items())
     _log.log(
         level, "job %s %s%s", event, line, f": {text}" if text else "", extra={"fields": fields}

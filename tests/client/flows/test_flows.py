@@ -72,6 +72,26 @@ def test_a_failed_flow_is_redriven(
     assert f.wait(SOON).state == "done"
 
 
+def test_members_are_handles_of_their_jobs(
+    app: Penstock, jobs: SimpleNamespace, driver: FlowDriver, ran: list[Any]
+) -> None:
+    with app.flow("nightly") as f:
+        first = f.add(jobs.fetch, 1)
+        second = f.add(jobs.fetch, 2, after=[first])
+        third = f.add(jobs.note, "c", after=[second])
+    with app.flow("other") as other:
+        unsent = other.add(jobs.note, "d")
+
+    assert (first.state(), second.state()) == ("ready", "waiting")
+    assert second.cancel("not today").state == "cancelled"
+    assert (second.state(), third.state()) == ("cancelled", "cancelled")
+    driver.run_all()
+    assert first.result(SOON) == 10
+    with pytest.raises(JobFailed, match="not today"):
+        second.result(SOON)
+    assert unsent.state() == "done"
+
+
 def test_a_flow_is_cancelled_and_takes_nothing_more(
     app: Penstock, jobs: SimpleNamespace, driver: FlowDriver, ran: list[Any]
 ) -> None:

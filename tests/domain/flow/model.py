@@ -6,7 +6,7 @@ anew by all its edges, in rounds, until nothing changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from penstock.domain.flow.flow import FlowOutcome
@@ -37,6 +37,8 @@ class FlowModel:
         self.is_open = is_open
         self.is_cancelled = False
         self.sent: list[str] = []  # every release, in order
+        self.unsent: set[str] = set()  # could not be sent
+        self.is_too_large: Callable[[str], bool] = lambda name: False  # with its inputs
 
     def add(self, new: Mapping[str, Mapping[str, RunsOn]]) -> None:
         """Members with their parents."""
@@ -85,10 +87,25 @@ class FlowModel:
 
     def come_back(self, names: Iterable[str]) -> None:
         """Dead members are redriven; callbacks have no children, and do not count."""
-        left = list(names)
-        for name in left:
+        names = list(names)
+        for name in names:
             self.set_state(name, S.RELEASED)
-        while left and not self.is_cancelled:  # otherwise they run alone
+        if not self.is_cancelled:  # otherwise they run alone
+            self._forget(names)
+        self.judge()
+
+    def retry(self) -> None:
+        """Members that could not be sent are tried again."""
+        names, self.unsent = sorted(self.unsent), set()
+        for name in names:
+            self.states[name] = S.BLOCKED
+        self._forget(names)
+        self.judge()
+
+    def _forget(self, names: Iterable[str]) -> None:
+        """Their endings, and with them the verdicts about their children that were not sent."""
+        left = list(names)
+        while left:
             lost = [e for e in self.heard if e[0] in left and self._was_never_sent(e[1])]
             for edge in lost:
                 del self.heard[edge]
@@ -96,7 +113,6 @@ class FlowModel:
             for name in left:  # judged anew: another parent may still decide against it
                 self.states[name] = S.BLOCKED
                 self.by_graph.discard(name)
-        self.judge()
 
     def judge(self) -> None:
         while True:
@@ -108,6 +124,10 @@ class FlowModel:
             if not verdicts:
                 break
             for name, verdict in verdicts.items():
+                if verdict is S.RELEASED and self.is_too_large(name):
+                    self.unsent.add(name)
+                    self._end(name, S.CANCELLED)
+                    continue
                 self.states[name] = verdict
                 if verdict is S.RELEASED:
                     self.sent.append(name)

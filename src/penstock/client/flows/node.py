@@ -16,8 +16,10 @@ from penstock.domain.duration import Duration
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.flow.member import RunsOn
 from penstock.domain.message.draft import Draft
+from penstock.domain.message.lifecycle import State
 
 if TYPE_CHECKING:
+    from penstock.api.messages import Acted
     from penstock.client.jobs.jobs import Jobs
 
 R_co = TypeVar("R_co", covariant=True)
@@ -74,8 +76,28 @@ class Node(Generic[R_co]):
     def result(self, timeout: Duration | None = None) -> Any:
         return self.handle.result(timeout)
 
+    async def result_async(
+        self,
+        timeout: Duration | None = None,  # noqa: ASYNC109 (the twin of `result`)
+    ) -> Any:
+        return await self.handle.result_async(timeout)
+
     def __await__(self) -> Generator[Any, None, Any]:
         return self.handle.__await__()
+
+    def state(self) -> State:
+        """`waiting` until its parents allow it to run."""
+        return self.handle.state()
+
+    async def state_async(self) -> State:
+        return await self.handle.state_async()
+
+    def cancel(self, reason: str | None = None) -> Acted:
+        """Cancel it, while it waits or runs; members that need it are cancelled, too."""
+        return self.handle.cancel(reason)
+
+    async def cancel_async(self, reason: str | None = None) -> Acted:
+        return await self.handle.cancel_async(reason)
 
     # --- for the flow ---
 

@@ -2,39 +2,22 @@
 
 import { get, part } from "../server/api.js";
 import { adviceList, answerPath, drawChart, sentences } from "../actions/answers.js";
+import { makeBars } from "../charts/bars.js";
 import { makeChart } from "../charts/chart.js";
 import { h, replace } from "../kit/dom.js";
 import { filterForm } from "../kit/filters.js";
-import { compact, count, instant, size } from "../kit/format.js";
+import { about, compact, count, instant, rate, size } from "../kit/format.js";
 import { card, notice, pageHead } from "../kit/parts.js";
 import { makeTable } from "../kit/table.js";
+import { TABLES } from "../kit/insight_tables.js";
 
 const ROWS = 1_000;
-const SHOWN = 200;
+const SHOWN = 50; // rows; the files and the page SQL have all of them
 const MAX_LINES = 6;
 const TONES = ["accent", "leased", "done", "dead", "waiting", "ready"];
+const MAX_BARS = 12;
+const UNITS = { ms: about, per_second: rate, ratio: (value) => `${compact(100 * value)} %` };
 const INSTANT = /(^|_)at$/;
-// Descriptions of the known tables; other tables are shown without one.
-const ABOUT = {
-  breaker_tuning: "Effects of alternative circuit breaker settings, and the recommended ones.",
-  capacity: "Load, cost and storage per day, by queue and in total.",
-  flapping_routes: "Circuits that changed their state, and how often.",
-  known_workers: "The workers of each day, with their queues and releases.",
-  lifecycle: "One row per ending of a message.",
-  outage_cost: "Messages that outages made late, by queue and tenant.",
-  poison_kinds: "Kinds whose messages fail, crash workers or die.",
-  poison_messages: "Messages that fail, crash, loop or flap.",
-  poison_releases: "Failing kinds by the release of the workers.",
-  quality: "Checks of the loaded data.",
-  quarantine: "Rows that no job reads because of their problems.",
-  scaling_backtest: "Effects of alternative autoscaler profiles, and the recommended ones.",
-  silent_workers: "Workers whose beats were missed, or whose leases expired.",
-  starvation: "Queues and tenants that wait too long, and who keeps the workers busy.",
-  rollups: "Finished messages per minute, hour or day, by queue, kind, route or worker.",
-  slo: "Number of messages that met each target, per day.",
-  slo_budget: "Remaining error budget of each target.",
-  slo_offenders: "Queues and kinds that missed a target most often.",
-};
 
 export const insights = {
   path: "/console/insights",
@@ -54,7 +37,7 @@ export const insights = {
       caption: "Tables",
       columns: [
         { label: "Table", isMain: true, value: (one) => h("a", { href: `/console/insights/${part(one.name)}` }, one.name) },
-        { label: "About", value: (one) => ABOUT[one.name] ?? "–" },
+        { label: "About", value: (one) => TABLES[one.name]?.about ?? "–" },
         { label: "Days", isNumber: true, value: (one) => count(one.days) },
         { label: "From", value: (one) => h("time", null, one.first_day) },
         { label: "To", value: (one) => h("time", null, one.last_day) },
@@ -111,7 +94,11 @@ export const insight = {
   async show(view) {
     const name = view.params.table;
     const { readiness } = await get("/v1/insights", {}, { signal: view.signal });
-    const head = pageHead(name, { lead: ABOUT[name], back: { label: "Insights", href: "/console/insights" } });
+    const known = TABLES[name] ?? {};
+    const head = pageHead(known.title ?? name, {
+      lead: [known.about, " Table ", h("code", null, name), "."],
+      back: { label: "Insights", href: "/console/insights" },
+    });
     if (readiness === "no_reader") {
       replace(view.root, head, noReader());
       return;
@@ -122,25 +109,65 @@ export const insight = {
     const table = makeTable({
       caption: name,
       columns: shape.shown.map(({ label, place, isNumber }, index) => ({
-        label,
+        label: label.replaceAll("_", " "),
         isNumber,
         isMain: index === 0,
-        value: ({ row }) => cellText(label, row[place]),
+        value: ({ row }) => cell(label, row[place], found.columns),
       })),
       rows: found.rows.slice(0, SHOWN).map((row, index) => ({ row, index })),
       key: ({ index }) => `line ${index}`,
       empty: "No data for these days.",
     });
+    const isOwnPlot = view.query.has("y") || view.query.has("by");
     replace(
       view.root,
       head,
+      known.question && h("p", null, h("a", { href: answerPath(known.question) }, "The answer that is drawn from this table, with its advice")),
+      isOwnPlot ? plot(view, found, shape) : chosenPlot(known.chart, found, shape),
       form(view, shape),
-      plot(view, found, shape),
       h("div", { class: "wide-table" }, table.element),
       (found.is_cut || found.rows.length > SHOWN) && notice(`Only the newest ${count(Math.min(SHOWN, found.rows.length))} rows are shown; the files contain all of them.`),
     );
   },
 };
+
+/** The plot that this table is for: lines over the days, or bars of the largest values. */
+function chosenPlot(chart, { columns, rows }, shape) {
+  if (!chart) return null;
+  const named = rows.map((row) => Object.fromEntries(columns.map((name, place) => [name, row[place]])));
+  const counted = named.filter((row) => (chart.rows?.(row) ?? true) && typeof row[chart.y] === "number");
+  if (!counted.length) return rows.length > 0 && notice(chart.none ?? "There is nothing to draw for these days.");
+  const nameOf = (row) => chart.by.map((column) => chart.names?.[column]?.[row[column]] ?? row[column]).filter((text) => text !== null).map(String).join(" · ");
+  const largestOf = new Map();
+  for (const row of counted) largestOf.set(nameOf(row), Math.max(largestOf.get(nameOf(row)) ?? -Infinity, row[chart.y]));
+  const most = [...largestOf].sort((one, other) => other[1] - one[1]);
+  const format = UNITS[chart.unit] ?? compact;
+  if (chart.isBars || !shape.time) {
+    const points = most.slice(0, MAX_BARS).map(([name, value]) => ({ name, values: [value] }));
+    return card(null, makeBars({ title: chart.title, series: [{ name: chart.y.replaceAll("_", " "), tone: TONES[0] }], points, format }));
+  }
+  const names = most.slice(0, MAX_LINES).map(([name]) => name);
+  const points = new Map();
+  for (const row of counted) {
+    const name = nameOf(row);
+    if (!names.includes(name)) continue;
+    const at = instantOf(row[shape.time.label]);
+    const point = points.get(at) ?? { at };
+    point[`= ${name}`] = Math.max(point[`= ${name}`] ?? -Infinity, row[chart.y]);
+    points.set(at, point);
+  }
+  const inOrder = [...points.values()].sort((one, other) => one.at - other.at);
+  const drawn = makeChart({
+    title: chart.title,
+    note: most.length > names.length ? `the ${names.length} largest of ${count(most.length)}` : null,
+    isWhole: false,
+    isDuration: chart.unit === "ms",
+    format,
+    series: names.map((name, index) => ({ name, tone: TONES[index], value: (point) => point[`= ${name}`] ?? null })),
+  });
+  drawn.update(inOrder, { from: inOrder[0].at, to: inOrder.at(-1).at });
+  return card(null, drawn.element);
+}
 
 function howTo(folder) {
   return card(
@@ -224,8 +251,20 @@ function instantOf(value) {
   return typeof value === "number" ? value : Date.parse(`${value}T00:00:00Z`);
 }
 
-function cellText(label, value) {
-  if (value === null || value === undefined) return h("span", { class: "none" }, "–");
-  if (typeof value === "number" && INSTANT.test(label)) return instant(value);
-  return typeof value === "number" ? compact(value) : String(value);
+/** A value in its unit, with a link to what it names. */
+function cell(label, value, columns) {
+  if (value === null || value === undefined || value === "") return h("span", { class: "none" }, "–");
+  if (typeof value === "number") {
+    if (INSTANT.test(label)) return instant(value);
+    if (/_ms$/.test(label)) return about(value);
+    if (/bytes$/.test(label)) return size(value);
+    return compact(value);
+  }
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  const text = String(value);
+  if (label === "queue") return h("a", { href: `/console/queues/${part(text)}` }, text);
+  if (label === "id" && columns.includes("message_no")) return h("a", { class: "id", href: `/console/messages/${part(text)}`, title: text }, `…${text.slice(-12)}`);
+  if (label === "id" && columns.includes("flow_no")) return h("a", { class: "id", href: `/console/flows/${part(text)}`, title: text }, `…${text.slice(-12)}`);
+  if (label === "worker") return h("a", { class: "id", href: `/console/workers/${part(text)}`, title: text }, text.length > 20 ? `…${text.slice(-12)}` : text);
+  return h("span", { title: text.length > 40 ? text : null }, text);
 }

@@ -28,7 +28,7 @@ export const message = {
       get("/v1/flows", { created_by: view.params.id, limit: MAX_FLOWS }, { signal: view.signal }),
     ]);
     const ownFlow = await flowOf(view, found);
-    const again = found.body === undefined ? [] : [actionButton(send({ name: found.dead_from ?? found.queue }, (sent) => view.go(`/console/messages/${part(sent.id)}`), found))];
+    const again = found.body === undefined || isUnsent(found) ? [] : [actionButton(send({ name: found.dead_from ?? found.queue }, (sent) => view.go(`/console/messages/${part(sent.id)}`), found))];
     const acts = actsOn(found).map((act) => actionButton(actionOnOne(found, act, () => view.again())));
     const hasAttributes = Object.keys(found.attributes ?? {}).length > 0;
     replace(
