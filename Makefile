@@ -20,7 +20,7 @@ PIP := $(BIN)/python -m pip install -qq --no-input --disable-pip-version-check \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-quick servers check dist docs bench bench-pipeline schema pictures format clean
+.PHONY: help run test test-quick drill servers check dist docs bench bench-pipeline schema pictures format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,10 @@ test: $(VENV)/.dev servers ## run all tests, against servers of their own (Postg
 
 test-quick: $(VENV)/.dev ## run the tests that need only one process and SQLite
 	@$(BIN)/python -m pytest --quick -n $(JOBS) $(ARGS) $(TESTS)
+
+drill: $(VENV)/.dev ## fail over a PostgreSQL cluster (Patroni, etcd, HAProxy, PgBouncer) under a node that sends
+	@$(BIN)/python -m tests.support.postgres_binaries
+	@$(BIN)/python -m tests.drill
 
 servers: $(VENV)/.dev # install whatever `make test` starts and this machine does not have
 	@$(BIN)/python -m tests.support.postgres_binaries

@@ -28,7 +28,7 @@ def test_recurring_work_is_listed_with_its_next_run(console: Console, api: Api) 
 
     console.open("/console/recurring")
 
-    expect(console.cell(name, "Rhythm")).to_have_text("30 2 * * * Europe/Berlin")
+    expect(console.cell(name, "Rhythm")).to_have_text("At 02:30 every day Europe/Berlin 30 2 * * *")
     expect(console.cell(name, "Queue")).to_have_text(queue)
     expect(console.cell(name, "Next run")).to_contain_text("in ")
     console.shoot("recurring")
@@ -103,3 +103,37 @@ def test_a_reader_cannot_run_it(
 
     for label in ("Run now", "Pause"):
         expect(reader.page.locator(f'button[data-action="{label}"]')).to_be_disabled()
+
+
+def test_it_is_created_edited_and_removed_and_shows_its_last_runs(
+    console: Console, api: Api, name: str
+) -> None:
+    schedule = a_name("made")
+    console.open("/console/recurring")
+    dialog = console.ask("New").fill("Name", schedule).fill("Queue", name)
+    dialog.fill("Cron", "0 9 * * 1-5").fill("Time zone of the cron expression", "Asia/Tokyo")
+    dialog.fill("Kind", "report").fill("Body (JSON)", '{"all": true}').confirm()
+    expect(console.heading).to_contain_text(schedule)
+    expect(console.page.locator("main")).to_contain_text("At 09:00 on Monday through Friday")
+    first = console.page.locator(".next-runs li").first
+    expect(first).to_contain_text("09:00:00 Asia/Tokyo")
+    expect(first).to_contain_text("00:00:00 here")
+    made = api.get(f"/v1/recurring/{schedule}")
+    assert (made["zone"], made["kind"], made["body"]) == ("Asia/Tokyo", "report", {"all": True})
+
+    console.ask("Run now").confirm()
+    console.expect_toast("Sent:")
+    ok(api.act(api.claim_one(name)["receipt"], "bury", reason="no printer"))
+    dialog = console.ask("Edit").fill("Cron", "").fill("Or every", "5m").fill("Kind", "report")
+    dialog.confirm()
+    console.expect_toast("is saved")
+    expect(console.page.locator("main")).to_contain_text("every 5m")
+    changed = api.get(f"/v1/recurring/{schedule}")
+    assert (changed["every_ms"], changed.get("cron")) == (300_000, None)
+    expect(console.page.locator('[data-label="Outcome"]')).to_have_text("dead")
+    expect(console.page.locator('[data-label="Error"]')).to_have_text("no printer")
+    console.shoot("recurring-runs")
+
+    console.ask("Remove").confirm()
+    expect(console.heading).to_have_text("Recurring")
+    expect(console.row(schedule)).to_have_count(0)

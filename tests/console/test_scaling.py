@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +12,7 @@ from penstock.domain.scaling.recommendation import Sample, combine
 from tests.clocks import ManualClock
 from tests.console.conftest import OpenConsole, run_in_thread
 from tests.console.driver import Console, expect
+from tests.edge.api import a_name
 from tests.edge.live import LiveServer
 from tests.factories import a_fleet_status
 
@@ -62,8 +64,9 @@ def test_fleets_show_the_wanted_number_of_workers_and_the_reason(
     log = console.page.locator("tr[data-key]")
     expect(log).to_have_count(1)
     expect(log.locator('[data-label="Change"]')).to_have_text("+5")
-    expect(log.locator('[data-label="Why"]')).to_have_text("backlog")
-    expect(log.locator('[data-label="Inputs"]')).to_contain_text("backlog 100")
+    cell = log.locator('[data-label="Decision"]')
+    expect(cell).to_contain_text("5 more, 6 in all: the backlog needs more workers (backlog 100)")
+    expect(cell.locator("span")).to_have_attribute("title", re.compile("backlog 100"))
     console.shoot("fleet")
 
 
@@ -109,3 +112,40 @@ def test_problems_and_a_missing_autoscaler_are_reported(
     expect(phone.page.locator(".notice.bad")).to_contain_text(HOSTILE)
     assert phone.page.locator("main img").count() == 0
     assert not phone.is_too_wide()
+
+
+def test_decisions_are_drawn_and_said_in_sentences(
+    console: Console, server: LiveServer, clock: ManualClock
+) -> None:
+    name = a_name("fleet")
+    for change, wanted, reason, recommended in (
+        (2, 3, "backlog", 2),
+        (0, 3, "cooling_down", -1),
+        (-1, 2, "less_needed", -1),
+    ):
+        clock.advance(minutes=1)
+        inputs = {"running": 1, "ready": 90, "publish_rate": 2.5, "consume_rate": 2.0}
+        decision = {
+            "change": change,
+            "wanted": wanted,
+            "reason": reason,
+            "recommended": recommended,
+            "inputs": inputs,
+        }
+        status = a_fleet_status(name, seen_at=clock.now())
+        facts = [NewFact(DECISION, name, decision)]
+        saved = server.broker.scaling.save_tick([status], facts, now=clock.now())
+        run_in_thread(saved.result)
+
+    console.open(f"/console/scaling/{name}")
+
+    texts = console.page.locator('[data-label="Decision"]').all_inner_texts()
+    assert texts == [
+        "1 fewer, 2 in all: fewer would do (1 running, ready 90, in 2.5/s, out 2/s)",
+        "3 stay: 1 fewer would do, the last change was too recent "
+        "(1 running, ready 90, in 2.5/s, out 2/s)",
+        "2 more, 3 in all: the backlog needs more workers (1 running, ready 90, in 2.5/s, out 2/s)",
+    ]
+    for title, lines in (("Workers", 2), ("Backlog", 1)):
+        drawn = console.page.locator(f'[data-chart="{title}"] path.line')
+        expect(drawn).to_have_count(lines)

@@ -7,7 +7,7 @@ from tests.edge.conftest import make_process, make_server
 __all__ = ["make_process", "make_server"]
 
 
-@pytest.fixture(params=["sqlite", "postgres", "http"])
+@pytest.fixture(params=["sqlite", "postgres", pytest.param("http", marks=pytest.mark.slow)])
 def store_url(request: pytest.FixtureRequest) -> str:
     """What a page opens, in place of its own SQLite file."""
     match request.param:

@@ -165,7 +165,7 @@ def test_no_mark_is_left_over(dialect):
         "marks": "?",
     }
     marks |= {"lock": "", "columns": "a", "order": "a", "begin": "", "result": "NULL"}
-    marks |= {"row": "a", "arrays": "a"}
+    marks |= {"row": "a", "arrays": "a", "params": "a"}
     marks |= dict.fromkeys(("ready", "locked", "wanted", "condition", "limit"), "a")
 
     left = [name for name in queries.names() if MARK.search(queries.text(name, **marks))]

@@ -1,6 +1,6 @@
 """A private PgBouncer, which shares connections to a PostgreSQL server between transactions.
 
-    with PgBouncer(cluster) as pooler:
+    with PgBouncer(cluster.port) as pooler:
         url = pooler.url("database")
 
 It listens on 127.0.0.1 only, on a port that it keeps across restarts, and ends with its owner (see
@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Self
 
 from tests.support import debian
-from tests.support.postgres import PostgresCluster
 from tests.support.private_servers import free_port, start_guard
 
 HOST = "127.0.0.1"
@@ -56,11 +55,11 @@ class PgBouncerFailedError(RuntimeError):
 
 
 class PgBouncer:
-    def __init__(self, cluster: PostgresCluster) -> None:
+    def __init__(self, server_port: int) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="penstock-pgbouncer-"))
         self.folder.chmod(0o755)
         self.port = free_port()
-        config = _CONFIG.format(host=HOST, port=self.port, server_port=cluster.port)
+        config = _CONFIG.format(host=HOST, port=self.port, server_port=server_port)
         (self.folder / "pgbouncer.ini").write_text(config)
         self._owner = os.getpid()
         self._process: subprocess.Popen[bytes] | None = None

@@ -28,6 +28,7 @@ from penstock.api.operation import (
 )
 from penstock.domain.access.api_key import Role, Scope
 from penstock.domain.errors import InvalidRequest, QueueFull, QueueNotFound
+from penstock.domain.schedule.cron import in_words
 from penstock.domain.schedule.schedule import (
     CatchUp,
     Cron,
@@ -123,6 +124,7 @@ class Recurring(  # type: ignore[misc]  # frozen, which msgspec allows and mypy 
     fired: Annotated[int, about("How many times it has fired.")]
     skipped: Annotated[int, about("How many firings `catch_up` and `overlap` skipped.")]
     cron: CronExpression = None
+    in_words: Annotated[str | None, about("The cron expression in words.")] = None
     zone: Annotated[str | None, about("The time zone of the cron expression.")] = None
     every_ms: EveryMs = None
     next_at: Annotated[Instant | None, about("The next firing.")] = None
@@ -143,6 +145,7 @@ class Recurring(  # type: ignore[misc]  # frozen, which msgspec allows and mypy 
             fired=schedule.fired_total,
             skipped=schedule.skipped_total,
             cron=None if cron is None else cron.expression,
+            in_words=None if cron is None else in_words(cron.expression),
             zone=None if cron is None else cron.zone,
             every_ms=rhythm.every_ms if isinstance(rhythm, FixedInterval) else None,
             **(asdict(template) | {"body": json_value(template.body)}),

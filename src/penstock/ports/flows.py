@@ -127,7 +127,10 @@ class FlowStore(Protocol):
         ...
 
     def retry(self, flow_no: int, *, message_nos: Sequence[int] | None, now: int) -> int:
-        """Try again to send members that could not be sent; None: all of them."""
+        """Try again to send members that could not be sent; None: all of them.
+
+        Returns how many were sent, or wait for a parent again.
+        """
         ...
 
     def forget(self, *, before_at: int, limit: int) -> int:

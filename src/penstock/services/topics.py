@@ -148,6 +148,8 @@ class TopicService:
             check_settings(settings, name=queue_name)
         endpoint = check_subscription(change(DEFAULTS)).endpoint  # before a transaction
         if endpoint is not None:
+            if dispatch is Dispatch.STICKY:
+                raise InvalidRequest("events for an endpoint have dispatch shared: no worker runs")
             self._check_address(endpoint)
         now, revision = self._clock.now(), self._revision()
 

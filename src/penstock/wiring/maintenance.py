@@ -21,7 +21,6 @@ from penstock.outbound.clock import SystemClock, wall_ms
 from penstock.outbound.secret_file import read_secret_file
 from penstock.ports.store import Session
 from penstock.settings import Settings
-from penstock.settings.store_url import MARIADB
 from penstock.store.damage import accept_loss as cut
 from penstock.store.damage import salvage as salvages
 from penstock.store.maintenance import backup as copies
@@ -71,15 +70,13 @@ def pending_sql(settings: Settings) -> str:
 
 
 def promote(settings: Settings, url: str, *, progress: Progress) -> object:
-    """Move everything from SQLite to an empty PostgreSQL database."""
+    """Move everything from SQLite to an empty database of a server."""
     path = settings.sqlite_path
     if path is None:
         name = server_stores(settings.store_url).name
         raise InvalidRequest(f"only a SQLite store can be promoted; this one is {name} already")
     if not path.exists():
         raise InvalidRequest(f"there is no store at {path}")
-    if url.startswith(MARIADB):
-        raise InvalidRequest("a store can be promoted to PostgreSQL only, not to MariaDB")
     server_stores(url)  # refuses if the driver is missing
     from penstock.store.maintenance.promote import promote as move
 

@@ -201,6 +201,14 @@ def test_a_subscription_keeps_its_kind_of_target(api: Api, topic: str) -> None:
     assert_refused(answer, 400, "invalid_request")
 
 
+def test_events_of_an_endpoint_are_not_sticky(api: Api, topic: str) -> None:
+    wanted = {"endpoint": {"url": "http://h/"}, "dispatch": "sticky"}
+
+    answer = api.call("PUT", f"/v1/topics/{topic}/subscriptions/hook", wanted)
+
+    assert_refused(answer, 400, "invalid_request")
+
+
 def test_requests_cannot_be_queued_for_an_endpoint(
     api: Api, topic: str, receiver: HttpBackend
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -161,6 +162,24 @@ def test_a_fifo_topic_keeps_order_and_drops_duplicates(sns: Sns, aws: Aws) -> No
     )
     assert len(first["SequenceNumber"]) == 20
     assert other["SequenceNumber"] > first["SequenceNumber"]
+
+
+@pytest.mark.both_stores
+def test_concurrent_publishes_are_in_the_same_order_everywhere(sns: Sns, aws: Aws) -> None:
+    topic, lines = sns.fifo_topic(), [aws.make_fifo() for _ in range(2)]
+    for line in lines:
+        sns.subscribe(topic, line, RawMessageDelivery="true")
+
+    def publish(n: int) -> str:
+        # Each number is published twice.
+        return str(sns.publish(topic, str(n // 2), MessageGroupId="g")["SequenceNumber"])
+
+    with ThreadPoolExecutor(8) as pool:
+        numbers = list(pool.map(publish, range(16)))
+
+    by_number = [text for _, text in sorted({(n, str(i // 2)) for i, n in enumerate(numbers)})]
+    assert [aws.bodies(line) for line in lines] == [by_number, by_number]
+    assert len(by_number) == 8
 
 
 def test_groups_may_have_separate_deduplication_ids(sns: Sns, aws: Aws) -> None:

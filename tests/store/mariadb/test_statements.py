@@ -18,6 +18,9 @@ FILL = {
     "order": "message_no",
     "begin": "",
     "result": "NULL",
+    "table": "queue",
+    "names": "name",
+    "params": "1",
 }
 EXPLAINED = re.compile(r"SELECT|WITH|INSERT|UPDATE|DELETE")
 NOT_RUN = {"queue_heads.claim_small"}  # for a store in the same process

@@ -1,6 +1,6 @@
 """The primary is killed, and a streaming standby takes over.
 
-`make drill` runs the same with Patroni, etcd, HAProxy and PgBouncer (bench/drill).
+`make drill` runs the same with Patroni, etcd, HAProxy and PgBouncer (tests/drill).
 """
 
 from __future__ import annotations

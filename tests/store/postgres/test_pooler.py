@@ -22,7 +22,7 @@ from tests.support.postgres import PostgresCluster
 
 @pytest.fixture(scope="module")
 def pooler(postgres_cluster: PostgresCluster) -> Iterator[PgBouncer]:
-    with PgBouncer(postgres_cluster) as running:
+    with PgBouncer(postgres_cluster.port) as running:
         yield running
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from urllib.parse import urlencode
 
 import msgspec
@@ -85,7 +86,7 @@ def notification(
         message=text,
         timestamp=timestamp(now),
         signature_version=version,
-        unsubscribe_url=_url(Action="Unsubscribe", SubscriptionArn=subscription_arn),
+        unsubscribe_url=_unsubscribe_url(subscription_arn),
         message_attributes=_attributes(found) or None,
     )
 
@@ -154,9 +155,15 @@ def text_to_sign(envelope: Envelope) -> str:
     return "".join(f"{_NAMES[name]}\n{value}\n" for name, value in signed if value is not None)
 
 
+@lru_cache(maxsize=16)  # the events of a batch have the same instant
 def timestamp(now: int) -> str:
     seconds, ms = divmod(now, 1000)
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{ms:03}Z"
+
+
+@lru_cache(maxsize=4_096)
+def _unsubscribe_url(subscription_arn: str) -> str:
+    return _url(Action="Unsubscribe", SubscriptionArn=subscription_arn)
 
 
 def _url(**query: str) -> str:

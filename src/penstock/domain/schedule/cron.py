@@ -44,6 +44,15 @@ def instants(expression: str, zone: str, after: int) -> Iterator[int]:
     return _instants_after(found, after)
 
 
+def in_words(expression: str) -> str:
+    """`At 02:30 every day`; raises InvalidRequest."""
+    try:
+        return CronSim(ALIASES.get(expression, expression), moment_of(0)).explain()
+    except CronSimError as error:
+        text = expression[:100]
+        raise InvalidRequest(f"{text!r} is not a cron expression: {error}") from None
+
+
 def _instants_after(found: Iterator[datetime], after: int) -> Iterator[int]:
     last = after
     with suppress(OverflowError):  # the calendar ends

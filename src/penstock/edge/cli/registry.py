@@ -194,7 +194,7 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
     "Upkeep": {
         "operate.store": {
             "backup": "copy a SQLite store while the server runs",
-            "promote": "move a SQLite store to PostgreSQL",
+            "promote": "move a SQLite store to PostgreSQL or MariaDB",
         },
         "operate.mcp": {"mcp": "offer a broker's state and acts to language models"},
         "operate.definitions": {

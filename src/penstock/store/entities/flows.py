@@ -150,7 +150,8 @@ class SqlFlows(FlowLookups):
             again = [m for m in again if m.message_no in message_nos]
         step.retry(again)
         step.finish()
-        return len(again)
+        tried = step.members(m.message_no for m in again).values()
+        return sum(m.state is not MemberState.CANCELLED for m in tried)
 
     def change_blocked(
         self, message_id: str, change: Callable[[Message, Queue], Message], *, now: int

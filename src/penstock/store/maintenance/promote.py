@@ -1,4 +1,4 @@
-"""Copies a whole SQLite store into an empty PostgreSQL store, all or nothing.
+"""Copies a whole SQLite store into an empty PostgreSQL or MariaDB store, all or nothing.
 
 Both schemas have the same tables and columns, so tables are copied by name.  Both stores are locked
 meanwhile; the SQLite file is not changed.  Numbers, secret and leases are copied, too, so receipts
@@ -8,16 +8,13 @@ of the old store are valid in the new one.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from penstock.domain.errors import InvalidRequest, StoreRefused
-from penstock.store.database import Database, Row
+from penstock.store.database import Database
 from penstock.store.maintenance import migrate as migrations
-from penstock.store.partitions import Partitions
-from penstock.store.postgres.connection import PostgresDatabase
-from penstock.store.postgres.url import parse
+from penstock.store.maintenance.promote_targets import PromoteTarget, open_target
 from penstock.store.sqlite.connection import SqliteDatabase, open_synced
 from penstock.store.sqlite.write_lock import WriteLock
 
@@ -26,10 +23,10 @@ Progress = Callable[[str, int, int], None]
 
 # Each backend has its own migrations and its own numbering; days are created, not copied.
 _NOT_COPIED = {"migration", "sequence", "day"}
-_ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
+_KEPT = {"migration", "day"}  # may have rows in an empty store
 
 
-def promote(sqlite_path: Path, postgres_url: str, *, progress: Progress) -> dict[str, int]:
+def promote(sqlite_path: Path, url: str, *, progress: Progress) -> dict[str, int]:
     """Copy and check; returns the number of rows by table.  `progress(table, done, total)`.
 
     Raises StoreRefused if a schema is not current, the target is not empty, or the copy is not
@@ -44,7 +41,7 @@ def promote(sqlite_path: Path, postgres_url: str, *, progress: Progress) -> dict
         write_lock.close()
         raise
     try:
-        target = PostgresDatabase(parse(postgres_url))
+        target = open_target(url)
         try:
             return _promote(source, target, progress)
         finally:
@@ -54,18 +51,24 @@ def promote(sqlite_path: Path, postgres_url: str, *, progress: Progress) -> dict
         write_lock.close()
 
 
-def _promote(
-    source: SqliteDatabase, target: PostgresDatabase, progress: Progress
-) -> dict[str, int]:
+def _promote(source: SqliteDatabase, target: PromoteTarget, progress: Progress) -> dict[str, int]:
     source.begin(durable=True)  # locks out other writers
     try:
-        target.begin(durable=True)
+        days = [day for (day,) in source.rows("partitions.days")]
+        _refuse_outdated(source)
+        target.db.begin(durable=False)
         try:
-            target.raise_time_limits()
-            counts = _copy_all(source, target, progress)
-            target.commit()
+            _refuse_outdated(target.db)
+        finally:
+            target.db.rollback()
+        target.prepare(days)
+        target.db.begin(durable=True)
+        try:
+            target.db.raise_time_limits()
+            counts = _copy_all(source, target, days, progress)
+            target.db.commit()
         except BaseException:
-            target.rollback()
+            target.db.rollback()
             raise
     finally:
         source.rollback()
@@ -73,52 +76,49 @@ def _promote(
 
 
 def _copy_all(
-    source: SqliteDatabase, target: PostgresDatabase, progress: Progress
+    source: SqliteDatabase, target: PromoteTarget, days: list[int], progress: Progress
 ) -> dict[str, int]:
-    _refuse_unfit(source, target)
-    days = [day for (day,) in source.rows("partitions.days")]
-    for day in days:
-        Partitions(target).ensure(day)
+    _refuse_filled(target)
+    target.ensure(days)
     tables = [name for (name,) in source.rows("promote.tables") if name not in _NOT_COPIED]
     counts = {table: _copy(source, target, table, progress) for table in tables}
     [(taken_no,)] = source.rows("promote.taken")
-    target.post("promote.take", {"taken_no": taken_no})
-    unbalanced = [queue_no for (queue_no,) in target.rows("promote.unbalanced")]
+    target.db.post("promote.take", {"taken_no": taken_no})
+    unbalanced = [queue_no for (queue_no,) in target.db.rows("promote.unbalanced")]
     if unbalanced:
         raise StoreRefused(f"the counters of these queues do not add up: {unbalanced}")
     return counts
 
 
-def _refuse_unfit(source: SqliteDatabase, target: PostgresDatabase) -> None:
-    for db in (source, target):
-        if migrations.pending(db):
-            raise StoreRefused(
-                f"the schema of the {db.dialect} store is not current; "
-                "run: penstock migrate --store URL"
-            )
-    for (table,) in target.rows("promote.tables"):
-        target.post("promote.lock", table=table)
-        if table != "migration" and target.rows("promote.any_row", table=table):
-            raise StoreRefused(f"the PostgreSQL store is not empty: there are rows in {table!r}")
+def _refuse_outdated(db: Database) -> None:
+    if migrations.pending(db):
+        raise StoreRefused(
+            f"the schema of the {db.dialect} store is not current; "
+            "run: penstock migrate --store URL"
+        )
 
 
-def _copy(source: SqliteDatabase, target: PostgresDatabase, table: str, progress: Progress) -> int:
+def _refuse_filled(target: PromoteTarget) -> None:
+    for (table,) in target.db.rows("promote.tables"):
+        target.db.post("promote.lock", table=table)
+        if table not in _KEPT and target.db.rows("promote.any_row", table=table):
+            raise StoreRefused(f"the {target.name} store is not empty: there are rows in {table!r}")
+
+
+def _copy(source: SqliteDatabase, target: PromoteTarget, table: str, progress: Progress) -> int:
     columns = _columns(source, table)
-    if set(columns) != set(_columns(target, table)):
-        raise StoreRefused(f"the columns of {table!r} differ between SQLite and PostgreSQL")
+    if set(columns) != set(_columns(target.db, table)):
+        raise StoreRefused(f"the columns of {table!r} differ between SQLite and {target.name}")
     [(total,)] = source.rows("promote.count", table=table)
     names = ", ".join(columns)
     rows = iter(source.connection.execute(source.text("promote.all", table=table, names=names)))
     done = 0
     while chunk := list(itertools.islice(rows, CHUNK)):
-        target.copy("promote.copy", _lines(chunk), table=table, names=names)
+        target.copy(table, columns, chunk)
         done += len(chunk)
         progress(table, done, total)
-    for column, sequence in target.rows("promote.numbered", {"table_name": table}):
-        target.post(
-            "promote.continue_after", {"sequence_name": sequence}, table=table, column=column
-        )
-    [(arrived,)] = target.rows("promote.count", table=table)
+    target.continue_numbers(table)
+    [(arrived,)] = target.db.rows("promote.count", table=table)
     if arrived != total or done != total:
         raise StoreRefused(f"{arrived} of {total} rows of {table!r} have arrived")
     return done
@@ -126,15 +126,3 @@ def _copy(source: SqliteDatabase, target: PostgresDatabase, table: str, progress
 
 def _columns(db: Database, table: str) -> list[str]:
     return [name for (name,) in db.rows("promote.columns", {"table_name": table})]
-
-
-def _lines(rows: list[Row]) -> Iterator[bytes]:
-    for row in rows:
-        yield ("\t".join(map(_field, row)) + "\n").encode()
-
-
-def _field(value: Any) -> str:
-    """A value in the text format of COPY."""
-    if value is None:
-        return "\\N"
-    return value.translate(_ESCAPES) if isinstance(value, str) else str(value)

@@ -78,27 +78,31 @@ class SessionWatch:
         self._thread.join(_CLOSING_S)
 
     def _run(self) -> None:
-        while not self._is_closing.is_set():
+        # A store that is open only for a moment, in a script, needs no connection for this.
+        while not self._is_closing.wait(self._every_s):
             try:
                 self._serve()
             except PenstockError as error:  # writers and readers log the outage itself
                 _log.debug("cannot end stalled sessions: %s", error)
-            self._is_closing.wait(self._every_s)
 
     def _serve(self) -> None:
         """Look once per interval on one connection, until it breaks or we close."""
         db = self._open_database()
         try:
+            self._look(db)
             while not self._is_closing.wait(self._every_s):
-                db.begin(durable=False)
-                try:
-                    ended = self._stalled.end(db)
-                finally:
-                    db.rollback()
-                if ended:
-                    _log.warning(_ENDED, ended)
+                self._look(db)
         finally:
             db.abandon()
+
+    def _look(self, db: Database) -> None:
+        db.begin(durable=False)
+        try:
+            ended = self._stalled.end(db)
+        finally:
+            db.rollback()
+        if ended:
+            _log.warning(_ENDED, ended)
 
 
 class StalledSessions:

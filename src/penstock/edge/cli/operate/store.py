@@ -39,7 +39,7 @@ def _promote(settings: Settings, args: Namespace, out: Output) -> None:
 
     with progress("Moving") as advance:
         moved = promote(settings, args.to, progress=advance)
-    out.result({"promoted": moved}, "the store is now in PostgreSQL; start the server with --store")
+    out.result({"promoted": moved}, "the store has moved; start the server with --store")
 
 
 COMMANDS = {
@@ -67,7 +67,12 @@ COMMANDS = {
     ),
     "promote": StoreCommand(
         _promote,
-        flag("--to", "the PostgreSQL database, which must be empty", value="URL", required=True),
+        flag(
+            "--to",
+            "the PostgreSQL or MariaDB database, which must be empty",
+            value="URL",
+            required=True,
+        ),
         more="Stop the server first; afterwards start it with --store.",
         examples=("penstock promote --data ./data --to postgresql://penstock@db/penstock",),
     ),

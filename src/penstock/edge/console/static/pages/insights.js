@@ -9,7 +9,7 @@ import { filterForm } from "../kit/filters.js";
 import { about, compact, count, instant, rate, size } from "../kit/format.js";
 import { card, notice, pageHead } from "../kit/parts.js";
 import { makeTable } from "../kit/table.js";
-import { TABLES } from "./insight_tables.js";
+import { TABLES } from "../kit/insight_tables.js";
 
 const ROWS = 1_000;
 const SHOWN = 50; // rows; the files and the page SQL have all of them

@@ -5,15 +5,17 @@ import { actionButton } from "../kit/action.js";
 import { bodyBlock } from "../kit/bodies.js";
 import { h, replace } from "../kit/dom.js";
 import { count, duration, instant } from "../kit/format.js";
-import { badge, card, facts, notice, pageHead, when } from "../kit/parts.js";
+import { badge, card, facts, notice, pageHead, stateBadge, when } from "../kit/parts.js";
 import { freshness } from "../kit/repeat.js";
 import { changed } from "../shell/router.js";
 import { makeTable, pager } from "../kit/table.js";
+import { removeRecurring, setRecurring } from "../actions/recurring_actions.js";
 import { withCode } from "../kit/values.js";
-import { messageLink } from "./messages.js";
+import { errorCell, messageLink } from "./messages.js";
 
 const PAGE = 50;
 const NEXT_RUNS = 10;
+const RUNS = 20;
 const LOOK_EVERY_MS = 5_000;
 
 export const recurring = {
@@ -37,7 +39,7 @@ export const recurring = {
     replace(
       view.root,
       pageHead("Recurring", {
-        actions: [freshness(view, async () => table.update((await ask()).recurring), LOOK_EVERY_MS)],
+        actions: [actionButton(setRecurring(null, (made) => view.go(`/console/recurring/${part(made.name)}`))), freshness(view, async () => table.update((await ask()).recurring), LOOK_EVERY_MS)],
       }),
       table.element,
       pager({
@@ -60,11 +62,17 @@ export const schedule = {
       get(path, {}, { signal: view.signal }),
       get(`${path}/preview`, { count: NEXT_RUNS }, { signal: view.signal }),
     ]);
+    // Other messages of its queue and kind are not distinguished.
+    const past = one.kind ? await get("/v1/history", { queue: one.queue, kind: one.kind, limit: RUNS }, { signal: view.signal }) : null;
     replace(
       view.root,
       pageHead(one.name, {
         badges: [one.is_paused && badge("paused", "warn")].filter(Boolean),
-        actions: acts(view, one),
+        actions: [
+          ...acts(view, one),
+          actionButton(setRecurring(one, () => view.again())),
+          actionButton(removeRecurring(one, () => view.go("/console/recurring"))),
+        ],
         back: { label: "Recurring", href: "/console/recurring" },
       }),
       one.last_error && notice(`The last firing could not be sent: ${one.last_error}`, "bad"),
@@ -75,9 +83,10 @@ export const schedule = {
         card(
           "Next runs",
           one.is_paused && notice("It is paused: none of these is sent until it is resumed.", "warn"),
-          h("ol", { class: "next-runs" }, next.instants.map((at) => h("li", null, h("span", null, instant(at)), " ", h("span", { class: "soft" }, when(at))))),
+          h("ol", { class: "next-runs" }, next.instants.map((at) => h("li", null, times(at, one.zone), " ", h("span", { class: "soft" }, when(at))))),
         ),
       ),
+      past && card(`Last runs of ${one.kind} in ${one.queue}`, runsOf(past.endings)),
       card("What it sends", bodyBlock("Body", one.body), Object.keys(one.attributes ?? {}).length > 0 && bodyBlock("Attributes", one.attributes)),
     );
   },
@@ -85,7 +94,32 @@ export const schedule = {
 
 function rhythm(one) {
   if (one.every_ms) return `every ${duration(one.every_ms)}`;
-  return [h("code", null, one.cron), one.zone && one.zone !== "UTC" ? ` ${one.zone}` : " UTC"];
+  return [h("span", { title: one.cron }, one.in_words), " ", h("span", { class: "soft" }, one.zone ?? "UTC"), " ", h("code", null, one.cron)];
+}
+
+/** The time of the schedule's zone and, if that differs, of the user's. */
+function times(at, zone) {
+  const own = instant(at);
+  if (!zone) return h("span", null, own);
+  const there = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium", timeZone: zone }).format(new Date(at));
+  return h("span", null, there, ` ${zone}`, there === own ? null : h("span", { class: "soft" }, ` (${own} here)`));
+}
+
+/** The latest messages that it has sent, and what became of them. */
+function runsOf(endings) {
+  return makeTable({
+    caption: "Last runs",
+    columns: [
+      { label: "Message", isMain: true, value: (ending) => messageLink(ending.id) },
+      { label: "Outcome", value: (ending) => stateBadge(ending.outcome) },
+      { label: "Sent", value: (ending) => when(ending.sent_at) },
+      { label: "Finished", value: (ending) => when(ending.finished_at) },
+      { label: "Error", value: (ending) => errorCell(ending.outcome === "done" ? null : (ending.error_line ?? ending.reason), ending.last_error) },
+    ],
+    rows: endings,
+    key: (ending) => `${ending.id} ${ending.finished_at}`,
+    empty: "None of its messages has finished, or their history has been pruned.",
+  }).element;
 }
 
 function acts(view, one, options) {

@@ -9,6 +9,7 @@ import { freshness } from "../kit/repeat.js";
 import { changed } from "../shell/router.js";
 import { makeTable, pager } from "../kit/table.js";
 import { flat, inWords } from "../kit/values.js";
+import { decisionGraphs, sentence } from "../kit/fleet_words.js";
 
 const PAGE = 50;
 const LOOK_EVERY_MS = 5_000;
@@ -60,6 +61,7 @@ export const fleet = {
       empty: "No decision yet.",
     });
     const state = h("div");
+    const graphs = h("div");
     const marks = h("span", { class: "marks" });
     const update = (fleet, { decisions: list }) => {
       replace(marks, badges(fleet).map((mark) => [" ", mark]));
@@ -69,6 +71,7 @@ export const fleet = {
         fleet.troubles.map((one) => notice(`${one.part}: ${one.text} (${one.code})`, "bad")),
         h("div", { class: "grid" }, card("Fleet", facts(about(fleet))), card("Why", why(fleet.decision))),
       );
+      replace(graphs, decisionGraphs(list));
       decisions.update(list.map((one, place) => ({ ...one, place })));
     };
     update(found, log);
@@ -77,6 +80,7 @@ export const fleet = {
       view.root,
       pageHead(found.name, { badges: [marks], actions: [again], back: { label: "Scaling", href: "/console/scaling" } }),
       state,
+      graphs,
       card("Profile", profileFacts(profile), Object.keys(profile.overrides).length > 0 && actionButton(resetProfile(profile, () => view.again()))),
       card("Decisions", decisions.element),
       pager({
@@ -168,15 +172,13 @@ function decisionColumns() {
   return [
     { label: "When", isMain: true, value: (one) => when(one.at) },
     { label: "Change", value: (one) => change(one.decision.change ?? 0) },
-    { label: "Wanted", isNumber: true, value: (one) => count(one.decision.wanted ?? 0) },
-    { label: "Why", isWide: true, value: (one) => reasonText(one.decision) },
-    { label: "Inputs", isWide: true, value: (one) => details(one.decision) },
+    { label: "Decision", isWide: true, value: (one) => h("span", { title: details(one.decision) }, sentence(one.decision)) },
   ];
 }
 
 const TOLD_ELSEWHERE = new Set(["change", "wanted", "reason"]);
 
-/** The remaining fields of a decision. */
+/** The remaining fields of a decision, for its title. */
 function rest(decision) {
   const left = Object.entries(decision ?? {}).filter(([name]) => !TOLD_ELSEWHERE.has(name));
   return inWords(Object.fromEntries(left));
@@ -184,15 +186,14 @@ function rest(decision) {
 
 function details(decision) {
   const fields = rest(decision);
-  if (!fields.length) return "–";
-  return h("span", { class: "soft" }, fields.map((pair) => pair.join(" ")).join(" · "));
+  return fields.map((pair) => pair.join(" ")).join(" · ");
 }
 
 function why(decision) {
   if (!decision) return h("p", { class: "soft" }, "No decision yet.");
   return [
-    h("p", { class: "why" }, change(decision.change ?? 0), " ", h("strong", null, reasonText(decision))),
-    facts(rest(decision)),
+    h("p", { class: "why" }, change(decision.change ?? 0), " ", h("strong", null, sentence(decision))),
+    h("details", null, h("summary", null, "All inputs"), facts(rest(decision))),
   ];
 }
 
