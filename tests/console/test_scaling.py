@@ -64,11 +64,9 @@ def test_fleets_show_the_wanted_number_of_workers_and_the_reason(
     log = console.page.locator("tr[data-key]")
     expect(log).to_have_count(1)
     expect(log.locator('[data-label="Change"]')).to_have_text("+5")
-    decision = log.locator('[data-label="Decision"]')
-    expect(decision).to_contain_text(
-        "5 more, 6 in all: the backlog needs more workers (backlog 100)"
-    )
-    expect(decision.locator("span")).to_have_attribute("title", re.compile("backlog 100"))
+    cell = log.locator('[data-label="Decision"]')
+    expect(cell).to_contain_text("5 more, 6 in all: the backlog needs more workers (backlog 100)")
+    expect(cell.locator("span")).to_have_attribute("title", re.compile("backlog 100"))
     console.shoot("fleet")
 
 

@@ -56,3 +56,17 @@ def test_invalid_arguments_are_reported(cli, api: Api):
     assert cli("notifications", "remove", "some-id", "--tag", "x").code == 2
     assert cli("notifications").code != 0
     assert cli("topics", "show", "nowhere").code != 0
+
+
+def test_a_subscription_has_a_filter_and_an_endpoint(cli, api: Api):
+    topic = a_name("topic")
+    flags = ("--filter", '{"a": ["b"]}', "--url", "http://h/hook", "--order", "group")
+
+    made = cli("topics", "subscribe", topic, "hook", *flags, "--enabled", "no", "--json").record
+
+    assert made["filter"] == {"a": ["b"]}
+    assert (made["endpoint"]["url"], made["endpoint"]["order"]) == ("http://h/hook", "group")
+    assert made["endpoint"]["enabled"] is False
+    assert "http://h/hook" in cli("topics", "show", topic).out
+    refused = cli("topics", "subscribe", topic, "other", "--order", "group")
+    assert "--url" in refused.err

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kombu import Connection, Consumer, Exchange, Producer, Queue
 from kombu.asynchronous import Hub, set_event_loop
+from kombu.connection import Connection
+from kombu.entity import Exchange, Queue
+from kombu.messaging import Consumer, Producer
 
 from tests.edge.api import a_name
 from tests.edge.live import LiveServer

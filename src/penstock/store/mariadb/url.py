@@ -56,8 +56,8 @@ def parse(url: str) -> MariadbUrl:
     if unknown:
         raise InvalidRequest(f"unknown option {unknown[0]!r}; a URL takes {', '.join(_OPTIONS)}")
     timeout = given.get("timeout_ms", str(DEFAULT_TIMEOUT_MS))
-    if not timeout.isdecimal() or not 1_000 <= int(timeout) <= 600_000:
-        raise InvalidRequest(f"timeout_ms must be from 1000 to 600000, not {timeout!r}")
+    if not timeout.isdecimal() or not 2_000 <= int(timeout) <= 600_000:
+        raise InvalidRequest(f"timeout_ms must be from 2000 to 600000, not {timeout!r}")
     options: dict[str, Any] = {name: given[name] for name in _FILES if name in given}
     verify = given.get("ssl_verify_identity", "off")
     if verify not in ("on", "off"):
