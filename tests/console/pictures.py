@@ -46,7 +46,7 @@ SHOTS = (
     Shot("flow", "/console/flows/{flow}", height=1100),
     Shot("flow-phone", "/console/flows/{flow}", scheme="dark", width=390, height=1200),
     Shot("circuit", "/console/circuits/{circuit}"),
-    Shot("insights", "/console/insights", scheme="dark", height=1150),
+    Shot("insights", "/console/insights", scheme="dark", height=950),
     Shot("phone", "/console/workers", width=360, height=720),
 )
 

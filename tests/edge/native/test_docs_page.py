@@ -6,9 +6,11 @@ import asyncio
 import base64
 import hashlib
 import html
+import json
 import re
 import subprocess
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 
@@ -42,7 +44,10 @@ def test_every_link_leads_somewhere(page: str) -> None:
 
     inside = {link[1:] for link in found.links if link.startswith("#")}
     assert inside <= set(found.ids)
-    assert {link for link in found.links if not link.startswith("#")} == {"/v1/openapi.json"}
+    assert {link for link in found.links if not link.startswith("#")} == {
+        "/console",
+        "/v1/openapi.json",
+    }
     assert len(found.ids) == len(set(found.ids))
 
 
@@ -161,3 +166,35 @@ def read_page(text: str) -> Page:
     parser = Page()
     parser.feed(text)
     return parser
+
+
+def test_every_operation_has_a_call_in_python_that_works(api: Api) -> None:
+    page = api.call("GET", "/docs").text
+    found = re.findall(r"<summary>Python</summary><pre[^>]*><code>(.*?)</code>", page, re.DOTALL)
+    calls = [html.unescape(text) for text in found]
+
+    assert len(calls) == page.count('id="op-')
+    for call in calls:
+        compile(call, "docs", "exec")
+    [listing] = [call for call in calls if "'GET'" in call and call.count('/v1/queues")') == 1]
+    names: dict[str, Any] = {}
+    exec(listing, names)
+    assert names["response"].json().keys() == {"queues", "next"}
+
+
+def test_example_answers_are_as_their_schemas_describe(api: Api) -> None:
+    page = api.call("GET", "/docs").text
+    pattern = r"<summary>Example answer</summary><pre[^>]*><code>(.*?)</code>"
+    answers = [json.loads(html.unescape(text)) for text in re.findall(pattern, page, re.DOTALL)]
+
+    assert len(answers) > 100
+    [queues] = [
+        one for one in answers if isinstance(one, dict) and one.keys() == {"queues", "next"}
+    ]
+    assert queues["queues"][0]["name"] == "mail"
+    assert queues["queues"][0]["counts"].keys() == {"waiting", "ready", "leased", "dead"}
+    assert "2031-01-01T09:00:00.000Z" in page
+
+
+def test_the_page_leads_back_to_the_console(api: Api) -> None:
+    assert '<a href="/console">‹ Console</a>' in api.call("GET", "/docs").text

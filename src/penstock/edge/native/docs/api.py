@@ -83,8 +83,9 @@ class DocsApi:
 
     def _make(self) -> DocsPages:
         described = document(self._operations)
+        has_console = self._home == b"/console"
         return DocsPages(
             openapi=msgspec.json.encode(described),
-            with_key=render(described, with_key=True),
-            without_key=render(described, with_key=False),
+            with_key=render(described, with_key=True, has_console=has_console),
+            without_key=render(described, with_key=False, has_console=has_console),
         )

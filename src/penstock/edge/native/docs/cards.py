@@ -9,6 +9,7 @@ import msgspec
 from penstock.domain.access.api_key import Scope
 from penstock.edge.native.docs.curl import example
 from penstock.edge.native.docs.markup import Html, el, inline, join, table
+from penstock.edge.native.docs.samples import answer, python
 from penstock.edge.native.openapi.schemas import REF
 
 Schema = dict[str, Any]
@@ -77,18 +78,27 @@ _QUEUES = {
 }
 
 
-def operation_card(method: str, path: str, operation: Part, *, with_key: bool) -> Html:
+def operation_card(
+    method: str, path: str, operation: Part, schemas: dict[str, Schema], *, with_key: bool
+) -> Html:
+    sample = answer(operation, schemas)
     return el(
         "section",
         el("h3", verb(method), " ", el("code", path)),
         el("p", inline(operation["summary"]), class_="summary"),
         el("pre", el("code", example(method, path, operation, with_key=with_key)), tabindex="0"),
+        _folded("Python", python(method, path, operation, with_key=with_key)),
+        "" if sample is None else _folded("Example answer", sample),
         _parameters(operation),
         _body(operation),
         _answers(operation),
         class_="card",
         id=anchor(operation),
     )
+
+
+def _folded(title: str, text: str) -> Html:
+    return el("details", el("summary", title), el("pre", el("code", text), tabindex="0"))
 
 
 def verb(method: str) -> Html:

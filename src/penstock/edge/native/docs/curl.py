@@ -72,6 +72,18 @@ def _url(path: str, operation: dict[str, Any]) -> str:
     return f"{mark}{BASE}{path}?{query}{mark}"
 
 
+def url_of(path: str, operation: dict[str, Any]) -> tuple[str, list[str]]:
+    """The URL for Python, with names in braces for what has no example, and these names."""
+    values = {p["name"]: _text(p.get("example", "")) for p in operation["parameters"]}
+    unknown = []
+    for name in values:
+        if f"{{{name}}}" in path and name in VARIABLES:
+            unknown.append(name)
+        else:
+            path = path.replace(f"{{{name}}}", values[name])
+    return f"{BASE}{path}", unknown
+
+
 def _body(operation: dict[str, Any]) -> str | None:
     content = operation.get("requestBody", {}).get("content", {})
     value = content.get("application/json", {}).get("example")

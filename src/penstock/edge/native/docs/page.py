@@ -35,7 +35,7 @@ def policy() -> str:
     )
 
 
-def render(document: Document, *, with_key: bool) -> str:
+def render(document: Document, *, with_key: bool, has_console: bool = False) -> str:
     title = f"{document['info']['title']} API"
     head = el(
         "head",
@@ -46,7 +46,7 @@ def render(document: Document, *, with_key: bool) -> str:
         el("link", rel="icon", href=_ICON),
         el("style", raw(_STYLE)),
     )
-    body = el("body", _contents(document), _main(document, with_key=with_key))
+    body = el("body", _contents(document, has_console), _main(document, with_key=with_key))
     return f"<!doctype html>\n{el('html', head, body, lang='en')}\n"
 
 
@@ -58,7 +58,7 @@ def by_chapter(document: Document) -> dict[str, list[Operation]]:
     return found
 
 
-def _contents(document: Document) -> Html:
+def _contents(document: Document, has_console: bool) -> Html:
     chapters = (
         join(el("h2", el("a", name, href=f"#{_slug(name)}")), el("ul", *map(_entry, found)))
         for name, found in by_chapter(document).items()
@@ -70,6 +70,7 @@ def _contents(document: Document) -> Html:
         el("input", type="checkbox", id="menu"),
         el(
             "div",
+            el("h2", el("a", "‹ Console", href="/console")) if has_console else "",
             el("h2", el("a", "Start", href="#start")),
             *chapters,
             el("h2", el("a", "Schemas", href="#schemas")),
@@ -95,7 +96,10 @@ def _main(document: Document, *, with_key: bool) -> Html:
     chapters = (
         join(
             el("h2", name, id=_slug(name)),
-            *(cards.operation_card(*operation, with_key=with_key) for operation in found),
+            *(
+                cards.operation_card(*operation, _schemas(document), with_key=with_key)
+                for operation in found
+            ),
         )
         for name, found in by_chapter(document).items()
     )

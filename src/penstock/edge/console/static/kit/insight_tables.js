@@ -1,6 +1,7 @@
 // What the page of each computed table shows: its title, its one plot, and the question that it answers.
 //
-// chart: { title, y, by: columns whose texts name a line or bar, unit?, isBars?, rows?: which rows count }
+// chart: { title, y, by: columns whose texts name a line or bar, unit?, isBars?, rows?: which rows count,
+//   step?: the column with the length of a row's time, of which only the most frequent is drawn }
 
 const isTrue = (name) => (row) => row[name] === true;
 
@@ -62,7 +63,7 @@ export const TABLES = {
   rollups: {
     title: "Throughput and latency",
     about: "Finished messages per minute, hour or day, by queue, kind, route or worker.",
-    chart: { title: "Finished messages per hour", y: "finished", by: ["name"], rows: (row) => row.grain === "hour" && row.dimension === "queue" },
+    chart: { title: "Finished messages", y: "finished", by: ["name"], rows: (row) => row.dimension === "queue", step: "grain" },
   },
   scaling_backtest: {
     title: "Autoscaler profiles, tried on recorded load",

@@ -12,10 +12,11 @@ import { makeTable } from "../kit/table.js";
 import { TABLES } from "../kit/insight_tables.js";
 
 const ROWS = 1_000;
-const SHOWN = 50; // rows; the files and the page SQL have all of them
+const SHOWN = matchMedia("(min-width: 641px)").matches ? 50 : 10; // rows; the files and the page SQL have all of them
 const MAX_LINES = 6;
 const TONES = ["accent", "leased", "done", "dead", "waiting", "ready"];
 const MAX_BARS = 12;
+const ALL = "*"; // a row about all queues or routes together
 const UNITS = { ms: about, per_second: rate, ratio: (value) => `${compact(100 * value)} %` };
 const INSTANT = /(^|_)at$/;
 
@@ -135,9 +136,11 @@ export const insight = {
 function chosenPlot(chart, { columns, rows }, shape) {
   if (!chart) return null;
   const named = rows.map((row) => Object.fromEntries(columns.map((name, place) => [name, row[place]])));
-  const counted = named.filter((row) => (chart.rows?.(row) ?? true) && typeof row[chart.y] === "number");
+  const usable = named.filter((row) => (chart.rows?.(row) ?? true) && typeof row[chart.y] === "number");
+  const step = chart.step && mostFrequent(usable.map((row) => row[chart.step]));
+  const counted = chart.step ? usable.filter((row) => row[chart.step] === step) : usable;
   if (!counted.length) return rows.length > 0 && notice(chart.none ?? "There is nothing to draw for these days.");
-  const nameOf = (row) => chart.by.map((column) => chart.names?.[column]?.[row[column]] ?? row[column]).filter((text) => text !== null).map(String).join(" · ");
+  const nameOf = (row) => chart.by.map((column) => chart.names?.[column]?.[row[column]] ?? row[column]).filter((text) => text !== null).map((text) => (text === ALL ? "all" : String(text))).join(" · ");
   const largestOf = new Map();
   for (const row of counted) largestOf.set(nameOf(row), Math.max(largestOf.get(nameOf(row)) ?? -Infinity, row[chart.y]));
   const most = [...largestOf].sort((one, other) => other[1] - one[1]);
@@ -159,7 +162,7 @@ function chosenPlot(chart, { columns, rows }, shape) {
   const inOrder = [...points.values()].sort((one, other) => one.at - other.at);
   const drawn = makeChart({
     title: chart.title,
-    note: most.length > names.length ? `the ${names.length} largest of ${count(most.length)}` : null,
+    note: step ? `per ${step}` : most.length > names.length ? `the ${names.length} largest of ${count(most.length)}` : null,
     isWhole: false,
     isDuration: chart.unit === "ms",
     format,
@@ -167,6 +170,12 @@ function chosenPlot(chart, { columns, rows }, shape) {
   });
   drawn.update(inOrder, { from: inOrder[0].at, to: inOrder.at(-1).at });
   return card(null, drawn.element);
+}
+
+function mostFrequent(values) {
+  const counts = new Map();
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
+  return [...counts].sort((one, other) => other[1] - one[1])[0]?.[0];
 }
 
 function howTo(folder) {
@@ -262,6 +271,7 @@ function cell(label, value, columns) {
   }
   if (typeof value === "boolean") return value ? "yes" : "no";
   const text = String(value);
+  if (text === ALL) return "all";
   if (label === "queue") return h("a", { href: `/console/queues/${part(text)}` }, text);
   if (label === "id" && columns.includes("message_no")) return h("a", { class: "id", href: `/console/messages/${part(text)}`, title: text }, `…${text.slice(-12)}`);
   if (label === "id" && columns.includes("flow_no")) return h("a", { class: "id", href: `/console/flows/${part(text)}`, title: text }, `…${text.slice(-12)}`);
