@@ -97,6 +97,25 @@ def test_a_mistyped_command_gets_a_hint(run):
     assert "did you mean 'serve'" in run("srve").err
 
 
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ("queues shw", "unexpected argument 'shw'; did you mean 'show'?"),
+        ("queues --lable team=a", "unknown flag --lable; did you mean '--label'?"),
+        ("circuits set --min-queue-sample-count 3", "unknown flag --min-queue-sample-count;"),
+        ("claim q --wiat=3", "unknown flag --wiat; did you mean '--wait'?"),
+        ("queues --timeout 0s", "'0s' is too short; use a duration such as 30s"),
+        ("history --from yesterday", "'yesterday' is not an instant such as 2031-01-31"),
+    ],
+)
+def test_an_error_names_the_wrong_word_and_the_remedy(run, command, text):
+    ran = run(*command.split())
+
+    assert (ran.code, ran.out) == (2, "")
+    assert text in ran.err
+    assert len(ran.err.splitlines()) == 1
+
+
 def test_flags_cannot_be_abbreviated(run):
     assert run("queues", "--pre", "x").code == 2
 

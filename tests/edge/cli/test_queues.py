@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import subprocess
+import sys
+from contextlib import suppress
+
 import pytest
 
 from tests.edge.api import Api, a_name
@@ -247,3 +253,86 @@ def test_limits_are_removed_with_none(cli, api: Api):
 )
 def test_an_invalid_rate_or_weight_is_a_usage_error(cli, api: Api, flags):
     assert cli("queues", "set", api.make_queue(), *flags.split()).code == 2
+
+
+def test_queues_are_filtered_and_sorted_by_the_server(cli, api: Api):
+    start = a_name("filtered") + "."
+    for name, sent, team in (("a", 1, "mail"), ("b", 3, "mail"), ("c", 0, "shop")):
+        api.call("PUT", f"/v1/queues/{start}{name}", {"labels": {"team": team}})
+        for _ in range(sent):
+            api.send(start + name)
+    cli("queues", "pause", f"{start}a")
+
+    def found(*flags: str) -> list[str]:
+        records = cli("queues", "--prefix", start, *flags, "--json").records
+        return [queue["name"].removeprefix(start) for queue in records]
+
+    assert found("--label", "team=mail", "--sort", "ready") == ["b", "a"]
+    assert found("--sort", "ready", "--ascending") == ["c", "a", "b"]
+    assert found("--state", "ready") == ["a", "b"]
+    assert found("--problem", "paused") == ["a"]
+    assert cli("queues", "--problem", "pausd").code == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "left"), [("y", 0, 0), ("n", 1, 2), ("", 1, 2), ("--yes", 0, 0)]
+)
+def test_a_purge_asks_on_a_terminal(api: Api, server, answer, code, left):
+    name = api.make_queue()
+    api.send(name)
+    api.send(name)
+    flags = [answer] if answer == "--yes" else []
+
+    ended, shown = on_a_terminal(server, answer, "queues", "purge", name, *flags)
+
+    assert ended == code, shown
+    assert ("Cancel 2 messages" in shown) is not bool(flags)
+    assert ("nothing was changed" in shown) is (code == 1)
+    assert api.counts(name).get("ready", 0) == left
+
+
+def test_deleting_a_queue_by_force_asks_on_a_terminal(api: Api, server):
+    name = api.make_queue()
+    api.send(name)
+
+    refused, shown = on_a_terminal(server, "n", "queues", "delete", name, "--force")
+
+    assert (refused, "Cancel 1 messages and delete" in shown) == (1, True), shown
+    assert on_a_terminal(server, "y", "queues", "delete", name, "--force")[0] == 0
+
+
+def test_acting_on_many_messages_asks_on_a_terminal(api: Api, server):
+    name = api.make_queue()
+    api.send(name)
+    words = ("messages", "bulk", name, "cancel", "--state", "ready")
+
+    assert on_a_terminal(server, "n", *words)[0] == 1
+    assert api.counts(name).get("ready", 0) == 1
+    assert on_a_terminal(server, "", *words, "--yes")[0] == 0
+    assert api.counts(name).get("ready", 0) == 0
+
+
+def test_a_dry_run_counts_and_changes_nothing(cli, api: Api):
+    name = api.make_queue()
+    api.send(name)
+
+    assert cli("queues", "purge", name, "--dry-run").out == "would cancel 1\n"
+    assert cli("queues", "delete", name, "--dry-run").err.endswith("(queue_not_empty)\n")
+    deletion = cli("queues", "delete", name, "--force", "--dry-run", "--json").record
+    assert deletion == {"would_remove": name, "would_cancel": 1}
+    assert cli("queues", "show", name, "--json").record["counts"]["ready"] == 1
+
+
+def on_a_terminal(server, answer: str, *words: str) -> tuple[int, str]:
+    """Run a command whose input and output are a terminal; its exit code, and what it shows."""
+    terminal, inside = pty.openpty()
+    command = [sys.executable, "-m", "penstock", *words, "--server", server.url]
+    with os.fdopen(terminal, "r+b", buffering=0) as screen:
+        started = subprocess.Popen(command, stdin=inside, stdout=inside, stderr=inside)
+        os.close(inside)
+        screen.write(answer.encode() + b"\n")
+        shown = b""
+        with suppress(OSError):  # Linux: the terminal is closed
+            while part := screen.read(4096):
+                shown += part
+        return started.wait(60), shown.decode()

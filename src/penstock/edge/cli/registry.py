@@ -246,9 +246,17 @@ def parser_of(name: str, command: Command, environ: dict[str, str] | None = None
     parser.more = command.more
     parser.alias = ALIASES.get(name, "")
     parser.examples = command.examples
+    parser.subcommands = subcommands(name)
     command.configure(parser)
     parser.add_common()
     return parser
+
+
+def subcommands(name: str) -> tuple[str, ...]:
+    """The words that make a longer command of this one."""
+    return tuple(
+        entry.removeprefix(f"{name} ") for entry in ENTRIES if entry.startswith(f"{name} ")
+    )
 
 
 def env_names() -> frozenset[str]:

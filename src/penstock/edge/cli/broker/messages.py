@@ -11,8 +11,10 @@ from penstock.api.messages import Acted
 from penstock.domain.message.lifecycle import State
 from penstock.domain.message.selection import BulkAct
 from penstock.edge.cli.broker.message_logs import print_logs
+from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.acts_by_id import DUE, REASON, act_command, check_due
 from penstock.edge.cli.kit.command import ServerCommand, argument, flag, limit_flag
+from penstock.edge.cli.kit.confirmation import may_change, yes_flag
 from penstock.edge.cli.kit.output import Output, cut, display, fields_of
 from penstock.edge.cli.kit.record_flags import RecordFlags
 from penstock.edge.cli.kit.step_tables import step_tables
@@ -77,7 +79,10 @@ def _show(server: Remote, args: Namespace, out: Output) -> None:
     )
 
 
-def _bulk(server: Remote, args: Namespace, out: Output) -> None:
+def _bulk(server: Remote, args: Namespace, out: Output) -> int:
+    chosen = f"{args.state} messages of {args.queue}"
+    if not args.dry_run and not may_change(args, lambda: f"{args.act} matching {chosen}?"):
+        return exits.REFUSED
     done = server.messages.change_many(
         args.queue,
         BulkAct(args.act),
@@ -88,6 +93,7 @@ def _bulk(server: Remote, args: Namespace, out: Output) -> None:
     out.result(done, f"{done.matched} messages match; none was changed" if args.dry_run else text)
     if done.is_cut and not out.json:
         out.line("more messages match; run the command again for the rest")
+    return exits.OK
 
 
 def _reschedule(server: Remote, message_id: str, args: Namespace) -> Acted:
@@ -159,8 +165,9 @@ COMMANDS = {
         ),
         FILTERS.add,
         _BULK.add,
+        yes_flag,
         more="Selects the messages that match at the start, at most 100,000, and then acts on "
-        "them.",
+        "them. On a terminal it asks for confirmation.",
         examples=(
             "penstock messages bulk mail cancel --state waiting --kind welcome --dry-run",
             "penstock messages bulk mail redrive --state dead --sent-from 2031-01-01",

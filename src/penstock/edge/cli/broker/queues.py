@@ -11,9 +11,11 @@ import msgspec
 
 from penstock.api.queues import ListQueues, Queue, Redrive
 from penstock.domain.duration import duration_text
-from penstock.domain.errors import QueueExists, QueueNotFound
+from penstock.domain.errors import QueueExists, QueueNotEmpty, QueueNotFound
 from penstock.domain.queue.queue import QueueSettings
+from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.command import ServerCommand, argument, flag
+from penstock.edge.cli.kit.confirmation import cancel_flags, may_change
 from penstock.edge.cli.kit.exits import UsageError
 from penstock.edge.cli.kit.flags import duration
 from penstock.edge.cli.kit.output import Output, fields_of
@@ -26,7 +28,16 @@ if TYPE_CHECKING:
     from penstock.client.remote.server import Remote
 
 _QUEUE = argument("QUEUE", "name of the queue")
-_FILTERS = RecordFlags(ListQueues, "prefix contains dead_letter_queue")
+_FILTERS = RecordFlags(
+    ListQueues,
+    "prefix contains dead_letter_queue problem state label sort ascending",
+    texts={
+        "state": "only queues with messages in this state: ready, waiting, leased or dead",
+        "sort": "by name (default), or by ready, waiting, leased, dead, sent, done or failed, the "
+        "largest first",
+        "ascending": "with --sort: the smallest number first",
+    },
+)
 _REDRIVE = RecordFlags(Redrive, "limit to")
 _FACTS = View(
     "name is_paused held_by created_at oldest_ready_at",
@@ -117,10 +128,23 @@ def _show_state(queue: Queue, out: Output) -> None:
         )
 
 
-def _purge(server: Remote, args: Namespace, out: Output) -> None:
+def _purge(server: Remote, args: Namespace, out: Output) -> int:
+    def count() -> int:
+        return _message_count(server, args.queue)
+
+    if args.dry_run:
+        out.result({"would_cancel": (found := count())}, f"would cancel {found}")
+        return exits.OK
+    if not may_change(args, lambda: f"Cancel {count()} messages of {args.queue}?"):
+        return exits.REFUSED
     with progress(f"Purging {args.queue}"):
         cancelled = server.queues.purge(args.queue)
     out.result({"cancelled": cancelled}, f"{cancelled} cancelled")
+    return exits.OK
+
+
+def _message_count(server: Remote, queue: str) -> int:
+    return sum(msgspec.structs.astuple(server.queues.get(queue).counts))
 
 
 def _redrive(server: Remote, args: Namespace, out: Output) -> None:
@@ -129,10 +153,29 @@ def _redrive(server: Remote, args: Namespace, out: Output) -> None:
     out.result({"redriven": redriven}, f"{redriven} redriven")
 
 
-def _delete(server: Remote, args: Namespace, out: Output) -> None:
+def _delete(server: Remote, args: Namespace, out: Output) -> int:
+    def count() -> int:
+        return _message_count(server, args.queue)
+
+    if args.dry_run:
+        _show_deletion(args, count(), out)
+        return exits.OK
+    question = f"messages and delete {args.queue}?"
+    if args.force and not may_change(args, lambda: f"Cancel {count()} {question}"):
+        return exits.REFUSED
     with progress(f"Deleting {args.queue}"):
         server.queues.delete(args.queue, force=args.force)
     out.result({"removed": args.queue}, f"{args.queue} is deleted")
+    return exits.OK
+
+
+def _show_deletion(args: Namespace, count: int, out: Output) -> None:
+    if count and not args.force:
+        raise QueueNotEmpty(f"queue {args.queue!r} has {count} messages; --force cancels them")
+    out.result(
+        {"would_remove": args.queue, "would_cancel": count},
+        f"would delete {args.queue} and cancel {count}",
+    )
 
 
 def parse_backoff(text: str) -> dict[str, Any]:
@@ -195,7 +238,10 @@ COMMANDS = {
         _list,
         _FILTERS.add,
         more="With the number of ready, waiting, leased, dead and done messages.",
-        examples=("penstock queues", "penstock queues --prefix mail. --json"),
+        examples=(
+            "penstock queues --problem dead",
+            "penstock queues --prefix mail. --label team=mail --sort ready --json",
+        ),
     ),
     "queues show": ServerCommand(
         lambda server, args, out: show(server.queues.get(args.queue), out),
@@ -248,9 +294,13 @@ COMMANDS = {
     "queues purge": ServerCommand(
         _purge,
         _QUEUE,
+        cancel_flags,
         more="Cancels messages in every state; they stay in the history, and their leases are "
-        "lost.",
-        examples=("penstock queues purge mail --timeout 10m",),
+        "lost. On a terminal it asks for confirmation.",
+        examples=(
+            "penstock queues purge mail --dry-run",
+            "penstock queues purge mail --yes --timeout 10m",
+        ),
     ),
     "queues redrive": ServerCommand(
         _redrive,
@@ -263,7 +313,9 @@ COMMANDS = {
         _delete,
         _QUEUE,
         flag("--force", "cancel the messages in it"),
-        more="Its finished messages stay in the history.",
-        examples=("penstock queues delete mail --force",),
+        cancel_flags,
+        more="Its finished messages stay in the history. With --force it asks for confirmation on "
+        "a terminal.",
+        examples=("penstock queues delete mail", "penstock queues delete mail --force --yes"),
     ),
 }

@@ -27,14 +27,18 @@ T = TypeVar("T")
 def server_flags(parser: Parser) -> None:
     """Flags of commands that call a running server."""
     parser.flag(
-        "--server", "URL of the server", value="URL", env="PENSTOCK_SERVER", default=DEFAULT_SERVER
+        "--server",
+        "URL of the server",
+        value="URL",
+        env="PENSTOCK_SERVER",
+        default=DEFAULT_SERVER,
     )
     parser.flag("--key", "API key, if the server requires one", value="SECRET", env="PENSTOCK_KEY")
     parser.flag(
         "--timeout",
         "how long to wait for an answer",
         env="PENSTOCK_TIMEOUT",
-        type=duration,
+        type=timeout,
         default=30_000,
     )
 
@@ -108,6 +112,16 @@ def duration(text: str) -> int:
     return _parse(duration_ms, text)
 
 
+def timeout(text: str) -> int:
+    ms = duration(text)
+    if ms <= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is too short; use a duration such as 30s")
+    return ms
+
+
+timeout.__name__ = "duration"  # for the help
+
+
 def size(text: str) -> int:
     return _parse(size_bytes, text)
 
@@ -147,7 +161,11 @@ def switch(text: str) -> bool:
 
 def instant(text: str) -> datetime:
     """Parse ISO 8601; without an offset it is UTC."""
-    moment = _parse(datetime.fromisoformat, text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        form = "2031-01-31, 2031-01-31T08:30 or 2031-01-31T08:30:00+01:00"
+        raise argparse.ArgumentTypeError(f"{text!r} is not an instant such as {form}") from None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import argparse
 import re
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 import msgspec
@@ -22,6 +23,7 @@ from penstock.settings.text import SWITCHES
 PREFIX = "PENSTOCK_"
 WIDTH = 92
 COLUMN = 26
+_FLAG = re.compile("--[a-z][a-z0-9_-]*")
 # Of values, by the name of the function that parses them.
 PLACEHOLDERS = {
     "day": "DAY",
@@ -54,6 +56,7 @@ class Parser(argparse.ArgumentParser):
         self.more = ""
         self.alias = ""
         self.examples: tuple[str, ...] = ()
+        self.subcommands: tuple[str, ...] = ()  # the words that may follow the command's name
 
     def argument(self, name: str, text: str, **options: Any) -> None:
         """Add a positional argument; `nargs` as in argparse."""
@@ -105,12 +108,29 @@ class Parser(argparse.ArgumentParser):
 
     def read(self, argv: Sequence[str]) -> argparse.Namespace:
         """Parse the arguments; raises UsageError, or SystemExit after --help."""
-        args = self.parse_args(argv)
+        self._check_flags(argv)
+        args, extra = self.parse_known_args(argv)
+        if extra:
+            self.error(f"unexpected argument {extra[0]!r}{self._hint(extra[0], self.subcommands)}")
         for name, value in self._list_defaults.items():
             setattr(args, name, getattr(args, name) or value)
         args.setting_keys = self.setting_keys
         args.argv = list(argv)
         return args
+
+    def _check_flags(self, argv: Sequence[str]) -> None:
+        """Reject an unknown flag before argparse complains about its value."""
+        for word in argv:
+            name = word.partition("=")[0]
+            if word == "--":
+                return
+            if _FLAG.fullmatch(name) and name not in self._option_string_actions:
+                hint = self._hint(name, self._option_string_actions)
+                self.error(f"unknown flag {name}{hint}")
+
+    def _hint(self, word: str, known: Iterable[str]) -> str:
+        close = get_close_matches(word, list(known), n=1)
+        return f"; did you mean {close[0]!r}?" if close else ""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}; see {self.prog} --help")
