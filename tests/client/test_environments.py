@@ -97,6 +97,13 @@ WITHOUT_ASYNC_FORM = {
             "Penstock.substitute",
             "Penstock.subscribe",
             "Penstock.use",
+            "Node.ended",
+            "Node.record",
+            "Node.failed",
+            "Steps.place",
+            "Steps.then",
+            "FlowBuilder.place",
+            "JobBatch.place",
         ),
         "declares or computes, and asks no store",
     ),
@@ -115,7 +122,8 @@ WITHOUT_ASYNC_FORM = {
     ),
     **dict.fromkeys(("Penstock.breaker", "Penstock.migrate"), "is for operators, once"),
     **dict.fromkeys(
-        ("Penstock.apply_declared", "Penstock.run_blocking"), "is for other parts of the client"
+        ("Penstock.apply_declared", "Penstock.run_blocking", "Node.enqueued"),
+        "is for other parts of the client",
     ),
     **dict.fromkeys(
         (

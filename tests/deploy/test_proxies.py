@@ -49,8 +49,9 @@ class Call:
         return ProxiedConnection(HOST, self._port, context=self._context, timeout=60)
 
     def is_answered(self) -> bool:
+        """Also with the key, which servers know within a second of its creation."""
         try:
-            return self("GET", "/healthz").status == 200
+            return self("GET", "/v1/stats").status == 200
         except OSError:
             return False
 

@@ -16,7 +16,7 @@ from penstock.ports.archive import LakeWriter, Snapshot
 from penstock.ports.store import Session
 from penstock.runtime.archiver.archiver import ArchiveRun
 from penstock.settings import Settings
-from penstock.wiring.broker import Broker, open_broker
+from penstock.wiring.broker import Broker, open_existing
 from penstock.wiring.lake_writers import LakeWriters, open_lake_writers
 
 Progress = Callable[[int, int], None]
@@ -77,7 +77,7 @@ def status(settings: Settings) -> LakeStatus:
 
 @contextmanager
 def _open(settings: Settings) -> Iterator[tuple[Broker, LakeWriters]]:
-    broker = open_broker(settings)
+    broker = open_existing(settings)
     never = Event()
     try:
         yield broker, open_lake_writers(broker, pause=lambda ms: never.wait(ms / 1000))

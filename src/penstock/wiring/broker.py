@@ -305,6 +305,21 @@ def open_broker(settings: Settings, *, clock: Clock | None = None) -> Broker:
     return broker
 
 
+def open_existing(settings: Settings) -> Broker:
+    """Like `open_broker`; raises InvalidRequest instead of creating a missing file."""
+    require_store(settings)
+    return open_broker(settings)
+
+
+def require_store(settings: Settings) -> None:
+    path = settings.sqlite_path
+    if path is not None and not path.exists():
+        raise InvalidRequest(
+            f"there is no store at {path}; name it with --data or --store "
+            "(`penstock serve` and `penstock migrate` create one)"
+        )
+
+
 def own_clock() -> Clock:
     """For processes without a store."""
     return SystemClock()

@@ -29,6 +29,7 @@ from penstock.store.maintenance import migrate as migrations
 from penstock.store.maintenance.clock_mark import SetBack
 from penstock.store.sqlite.connection import SqliteDatabase
 from penstock.store.store import open_sqlite
+from penstock.wiring.broker import require_store
 from penstock.wiring.server_stores import server_stores
 
 Progress = Callable[[int, int], None]
@@ -75,8 +76,7 @@ def promote(settings: Settings, url: str, *, progress: Progress) -> object:
     if path is None:
         name = server_stores(settings.store_url).name
         raise InvalidRequest(f"only a SQLite store can be promoted; this one is {name} already")
-    if not path.exists():
-        raise InvalidRequest(f"there is no store at {path}")
+    require_store(settings)
     server_stores(url)  # refuses if the driver is missing
     from penstock.store.maintenance.promote import promote as move
 

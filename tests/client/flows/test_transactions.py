@@ -63,3 +63,19 @@ def test_a_flow_is_cancelled_in_a_transaction(
     tx.commit()
     driver.run_all()
     assert ran == []
+
+
+@pytest.mark.environments("sync connection")
+def test_members_are_added_exactly_if_the_caller_commits(
+    app: Penstock, jobs: SimpleNamespace, driver: FlowDriver, ran: list[Any], tx: Any
+) -> None:
+    app.job_source()  # creates the queue
+    with app.batch("import") as batch:
+        batch.add_many(jobs.fetch, [{"n": 1}], tx=tx)
+        tx.rollback()
+        [kept] = batch.add_many(jobs.fetch, [jobs.fetch.args(2)], tx=tx)
+        tx.commit()
+    driver.run_all()
+
+    assert ran == [("fetch", 2)]
+    assert kept.result("5s") == 20

@@ -142,6 +142,29 @@ def test_a_folder_that_cannot_be_created_is_reported_without_a_traceback(run, co
     assert len(ran.err.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "keys",
+        "keys create --name me --role read",
+        "keys aws 5d0c3a91fe",
+        "keys revoke 5d0c3a91fe",
+        "archive status",
+        "archive run",
+        "archive snapshot",
+        "backup copy.db",
+        "jobs --store sqlite:///data/penstock.db",
+        "recurring --store sqlite:///data/penstock.db",
+    ],
+)
+def test_a_command_that_needs_a_store_creates_none(run, words, tmp_path):
+    ran = run(*words.split())
+
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("penstock: there is no store at data/penstock.db")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_missing_certificate_is_reported_by_its_name(run):
     flags = ("--set", "server.tls_cert=no.pem", "--set", "server.tls_key=no.key")
 
@@ -192,6 +215,7 @@ def test_an_invalid_variable_is_reported_by_its_name(run, monkeypatch, command, 
 
 def test_a_variable_can_provide_a_required_flag(run, monkeypatch, tmp_path):
     assert run("keys", "create", "--data", tmp_path).code == 2
+    run("migrate", "--data", tmp_path)
     monkeypatch.setenv("PENSTOCK_KEYS_CREATE_NAME", "me")
     monkeypatch.setenv("PENSTOCK_KEYS_CREATE_ROLE", "read")
 

@@ -7,6 +7,7 @@ from penstock.store.postgres.store import migrate
 
 def test_a_store_is_promoted_and_the_rows_are_counted(run, tmp_path, postgres_url):
     data = tmp_path / "data"
+    run("migrate", "--data", data)
     run("keys", "create", "--name", "shop", "--role", "produce", "--data", data)
     migrate(postgres_url)
 

@@ -140,7 +140,7 @@ def test_the_next_beat_reports_a_drain_to_the_worker(api: Api) -> None:
 
     assert ok(ask(api, worker, "beat"))["state"] == "draining"
     assert ask(api, worker, "alive").content == b"true"
-    assert facts(api, worker) == ["worker_drained", "worker_registered"]
+    assert facts(api, worker) == ["changed_by_caller", "worker_drained", "worker_registered"]
 
 
 def test_only_who_is_there_can_be_drained(api: Api) -> None:
@@ -227,9 +227,9 @@ def test_facts_are_searched_by_kind_and_time_page_by_page(api: Api, clock: Manua
 
     assert facts(api, worker, kind="worker_drained") == ["worker_drained"]
     assert facts(api, worker, **{"from": noon, "to": clock.now()}) == ["worker_registered"]
-    page = api.get("/v1/facts", subject=worker["id"], limit=1)
-    assert [fact["kind"] for fact in page["facts"]] == ["worker_drained"]
-    rest = api.get("/v1/facts", subject=worker["id"], limit=1, cursor=page["next"])
+    page = api.get("/v1/facts", subject=worker["id"], limit=2)
+    assert [fact["kind"] for fact in page["facts"]] == ["changed_by_caller", "worker_drained"]
+    rest = api.get("/v1/facts", subject=worker["id"], limit=2, cursor=page["next"])
     [fact] = rest["facts"]
     assert (fact["kind"], fact["at"], fact["subject"]) == ("worker_registered", noon, worker["id"])
     assert fact["data"]["name"] == "a"

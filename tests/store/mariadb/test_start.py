@@ -1,5 +1,7 @@
 """A store opens only on a MariaDB server with safe settings and the current schema."""
 
+from contextlib import closing
+
 import pytest
 
 from penstock.domain.errors import InvalidRequest, StoreRefused, StoreUnavailable
@@ -10,6 +12,8 @@ from penstock.store.mariadb.connection import refuse_old
 from penstock.store.mariadb.store import migrate, open_mariadb, pending_sql
 from penstock.store.mariadb.url import parse
 from tests import conftest as root
+from tests.clocks import ManualClock
+from tests.store.driver import StoreDriver
 from tests.store.postgres.helpers import at_once
 from tests.support.mariadb import MariadbServer
 
@@ -114,3 +118,24 @@ def test_a_url_names_user_password_and_database():
 def test_a_server_that_is_not_there_is_reported():
     with pytest.raises(StoreUnavailable, match="cannot reach MariaDB"):
         open_mariadb("mysql://root@127.0.0.1:1/shop")
+
+
+def test_a_user_needs_rights_on_its_database_only(mariadb_url, mariadb_server: MariadbServer):
+    database = mariadb_url.rpartition("/")[2]
+    with mariadb_server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE OR REPLACE USER app@'%' IDENTIFIED BY 'p@ss'")
+        cursor.execute(
+            "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP, INDEX"
+            f" ON {database}.* TO app@'%'"
+        )
+    url = mariadb_url.replace("root@", "app:p%40ss@")
+
+    migrate(url)
+    with closing(open_mariadb(url)) as store:
+        driver = StoreDriver(store, ManualClock())
+        mail = driver.queue()
+        driver.send(mail)
+        [held] = driver.claim(mail)
+        driver.complete(held)
+
+        assert driver.counts(mail).done_total == 1

@@ -151,18 +151,29 @@ class FlowHandle:
         tx: object = None,
     ) -> list[Enqueued[Any]]:
         """Add many members of one kind; arguments by `job.args(…)`, or by name."""
-        records = [_record_of(job, call) for call in calls]
         ids: list[str] = []
-        for start in range(0, len(records), _ADDED_AT_ONCE):
-            ids += self._send(records[start : start + _ADDED_AT_ONCE], tx=tx).members
-        returns = job.bind().spec.returns
-        return [Enqueued(one, jobs=self._app.jobs, returns=returns) for one in ids]
+        for records in _records_in_parts(job, calls):
+            ids += self._send(records, tx=tx).members
+        return self._handles(job, ids)
 
     async def add_many_async(
-        self, job: Enqueuing[..., Any], calls: Iterable[JobCall | Mapping[str, object]]
+        self,
+        job: Enqueuing[..., Any],
+        calls: Iterable[JobCall | Mapping[str, object]],
+        *,
+        tx: object = None,
     ) -> list[Enqueued[Any]]:
-        added: list[Enqueued[Any]] = await self._app.run_blocking(lambda: self.add_many(job, calls))
-        return added
+        if tx is None:
+            added: list[Enqueued[Any]] = await self._app.run_blocking(
+                lambda: self.add_many(job, calls)
+            )
+            return added
+        found = (await self._app.backend_for_async(tx)).channel
+        ids: list[str] = []
+        for records in _records_in_parts(job, calls):
+            wanted = NewMembers(records)
+            ids += (await found.request_async(flows.ADD, wanted, tx=tx, flow=self.id)).members
+        return self._handles(job, ids)
 
     # --- private ---
 
@@ -183,6 +194,10 @@ class FlowHandle:
             ),
         )
 
+    def _handles(self, job: Enqueuing[..., Any], ids: list[str]) -> list[Enqueued[Any]]:
+        returns = job.bind().spec.returns
+        return [Enqueued(one, jobs=self._app.jobs, returns=returns) for one in ids]
+
     def _wait(self, timeout: Duration | None) -> channel.Flow[Flow]:
         def ask(wait_ms: int) -> Ask:
             return Ask(flows.GET, {"flow": self.id}, query=WaitForFlow(wait_ms=wait_ms))
@@ -197,6 +212,14 @@ class FlowHandle:
     @property
     def _channel(self) -> Channel:
         return self._app.backend.channel
+
+
+def _records_in_parts(
+    job: Enqueuing[..., Any], calls: Iterable[JobCall | Mapping[str, object]]
+) -> Iterator[list[NewMember]]:
+    records = [_record_of(job, call) for call in calls]
+    for start in range(0, len(records), _ADDED_AT_ONCE):
+        yield records[start : start + _ADDED_AT_ONCE]
 
 
 def with_queues(

@@ -14,7 +14,6 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from penstock.client.spark.options import MESSAGES, TABLES, SparkOptions
-from penstock.domain.errors import InvalidRequest
 from penstock.domain.lake import layout as lake
 from penstock.domain.lake.layout import Range
 from penstock.domain.lake.progress import ALL_DAYS, ArchiveSource
@@ -23,7 +22,7 @@ from penstock.ports.archive import LakeRow
 from penstock.ports.store import Session
 from penstock.settings import Settings
 from penstock.settings.values import StoreSettings
-from penstock.wiring.broker import Broker, open_broker
+from penstock.wiring.broker import Broker, open_existing
 
 MAX_PARTITIONS = 256
 
@@ -92,12 +91,9 @@ def batches(options: SparkOptions, part: RowRange) -> Iterator[pa.RecordBatch]:
 
 
 def open_store(options: SparkOptions) -> Broker:
-    """Open the store; raises InvalidRequest instead of creating a missing file."""
+    """Open the store; raises InvalidRequest if there is none."""
     settings = Settings(store=StoreSettings(url=options.url))
-    path = settings.sqlite_path
-    if path is not None and not path.exists():
-        raise InvalidRequest(f"there is no store at {path}")
-    return open_broker(settings)
+    return open_existing(settings)
 
 
 def _page(broker: Broker, options: SparkOptions, day: int, rows: Range) -> list[LakeRow]:

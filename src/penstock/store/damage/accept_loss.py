@@ -32,7 +32,7 @@ class AcceptedLoss(msgspec.Struct, frozen=True):
 def accept_loss(path: Path) -> AcceptedLoss:
     """Raises InvalidRequest if the log is not damaged, StoreDamaged if the rest is inconsistent."""
     if not path.exists():
-        raise InvalidRequest(f"no store at {path}")
+        raise InvalidRequest(f"there is no store at {path}")
     try:
         with exclusive_access(path):
             end = log_end(path)

@@ -61,7 +61,7 @@ class SalvageReport(msgspec.Struct, frozen=True):
 def salvage(source: Path, target: Path, *, now: int, progress: Progress) -> SalvageReport:
     """Raises StoreDamaged if not even the list of tables can be read."""
     if not source.exists():
-        raise InvalidRequest(f"no store at {source}")
+        raise InvalidRequest(f"there is no store at {source}")
     if target.exists():
         raise InvalidRequest(f"{target} exists already; name a new file or folder")
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")

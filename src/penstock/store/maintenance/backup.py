@@ -28,7 +28,7 @@ Progress = Callable[[int, int], None]
 def backup(source: Path, target: Path, *, replace: bool = False, progress: Progress) -> int:
     """Copy, check, sync, rename; returns the size in bytes.  `progress(done, total)` in pages."""
     if not source.exists():
-        raise InvalidRequest(f"no store at {source}")
+        raise InvalidRequest(f"there is no store at {source}")
     if target.exists() and not replace:
         raise InvalidRequest(f"{target} exists already")
     if target.exists() and target.samefile(source):

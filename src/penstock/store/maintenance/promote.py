@@ -33,7 +33,7 @@ def promote(sqlite_path: Path, url: str, *, progress: Progress) -> dict[str, int
     complete; then the target stays empty.
     """
     if not sqlite_path.exists():
-        raise InvalidRequest(f"no store at {sqlite_path}")
+        raise InvalidRequest(f"there is no store at {sqlite_path}")
     write_lock = WriteLock(sqlite_path)
     try:
         source = open_synced(sqlite_path, write_lock)

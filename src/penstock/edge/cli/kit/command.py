@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.exits import UsageError
 from penstock.edge.cli.kit.flags import load_settings, remote, server_flags, store_flags
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
@@ -120,11 +119,10 @@ class AppCommand(Command):
 def _open_app(args: Namespace) -> Penstock:
     from penstock.client.app import Penstock
     from penstock.settings.values import Settings, StoreSettings
+    from penstock.wiring.broker import require_store
 
     if args.store is None:
         return Penstock(args.server, key=args.key)
-    path = Settings(store=StoreSettings(url=args.store)).sqlite_path
-    if path is not None and not path.exists():
-        # Opening it would create it, and a mistyped path would look like an empty store.
-        raise UsageError(f"store {path} does not exist")
+    # Opening a missing file would create it, and a mistyped path would look like an empty store.
+    require_store(Settings(store=StoreSettings(url=args.store)))
     return Penstock(args.store)

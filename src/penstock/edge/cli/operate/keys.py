@@ -15,6 +15,7 @@ from penstock.edge.cli.kit.command import StoreCommand, argument, flag
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.view import View
 from penstock.settings import Settings
+from penstock.settings.store_url import without_passwords
 
 if TYPE_CHECKING:
     from penstock.services.access import KeyService
@@ -28,8 +29,10 @@ def _create(settings: Settings, args: Namespace, out: Output) -> None:
         made = keys.create(args.name, roles=roles, queues=tuple(args.queues) or ("*",)).result()
         signing = keys.signing_secret(made.key)
     record = {**_facts(made.key), "secret": made.secret, **_aws(made.key.key_id, signing)}
-    out.result(record, made.secret)
+    store = _store_name(settings)
+    out.result({**record, "store": store}, made.secret)
     if not out.json:
+        exits.note(f"created in the store {store}")
         exits.note("this secret is not shown again; clients send it as a bearer token")
 
 
@@ -57,14 +60,23 @@ def _aws(key_id: str, secret: str) -> dict[str, object]:
 def _revoke(settings: Settings, args: Namespace, out: Output) -> None:
     with _keys(settings) as keys:
         keys.revoke(args.id).result()
-    out.result({"revoked": args.id}, f"{args.id} is revoked; servers reject it within a second")
+    store = _store_name(settings)
+    out.result(
+        {"revoked": args.id, "store": store},
+        f"{args.id} is revoked in {store}; servers reject it within a second",
+    )
+
+
+def _store_name(settings: Settings) -> str:
+    path = settings.sqlite_path
+    return str(path.absolute()) if path else without_passwords(settings.store_url)
 
 
 @contextmanager
 def _keys(settings: Settings) -> Iterator[KeyService]:
-    from penstock.wiring.broker import open_broker
+    from penstock.wiring.broker import open_existing
 
-    with closing(open_broker(settings)) as broker:
+    with closing(open_existing(settings)) as broker:
         yield broker.keys
 
 
@@ -99,8 +111,8 @@ COMMANDS = {
             action="append",
             default=[],
         ),
-        more="Opens the store itself and does not need a server. Once a key exists, servers reject "
-        "requests without one. Only a hash of the secret is stored.",
+        more="Opens the store itself, which must exist, and needs no server. Once a key exists, "
+        "servers reject requests without one. Only a hash of the secret is stored.",
         examples=(
             "penstock keys create --name shop --role produce --queues 'mail.*'",
             "penstock keys create --name ops --role operate --role read",
