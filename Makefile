@@ -54,9 +54,6 @@ check: $(VENV)/.dev ## check formatting, lint, types, import rules and architect
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m pytest -q tests/architecture
 
-<<<<<<< HEAD
-schema: $(VENV)/.dev ## regenerate the schemas of all databases, after a new migration
-=======
 dist: $(VENV)/.dev ## build the sdist and, from it, the wheel, into dist/
 	@rm -rf dist
 	@$(BIN)/python -m build --no-isolation --quiet .
@@ -64,8 +61,7 @@ dist: $(VENV)/.dev ## build the sdist and, from it, the wheel, into dist/
 docs: $(VENV)/.dev ## build the documentation as a site, into build/site
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --config-file site/mkdocs.yml
 
-schema: $(VENV)/.dev ## regenerate the schemas of both databases, after a new migration
->>>>>>> main
+schema: $(VENV)/.dev ## regenerate the schemas of all databases, after a new migration
 	@$(BIN)/python -m tests.support.postgres_binaries
 	@$(BIN)/python -m tests.support.mariadb
 	@$(BIN)/python -m tests.store.schema
