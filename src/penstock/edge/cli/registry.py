@@ -208,6 +208,7 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
             "keys aws": "show the AWS credentials of an API key",
             "keys revoke": "revoke an API key",
         },
+        "operate.completion": {"completion": "print a completion script for a shell"},
         "operate.settings": {
             "settings": "show every setting and its origin",
             "version": "show the version",
