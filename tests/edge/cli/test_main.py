@@ -130,6 +130,14 @@ def test_an_unreachable_server_has_its_own_exit_code(run):
     assert ran.err.endswith("(unreachable)\n")
 
 
+def test_a_host_without_an_address_is_reported_with_the_form_of_a_url(run):
+    ran = run("queues", "--server", "nonsense.invalid")
+
+    assert ran.code == 3
+    assert ran.err.startswith("penstock: no answer from nonsense.invalid: ")
+    assert "the URL of a server looks like http://" in ran.err
+
+
 def test_an_unreachable_store_has_its_own_exit_code(run):
     ran = run("keys", "--store", "postgresql://user@127.0.0.1:1/nothing")
 
@@ -147,7 +155,7 @@ def test_a_port_in_use_is_reported_without_a_traceback(run):
         ran = run("serve", "--port", taken.getsockname()[1], "--data", "data")
 
     assert ran.code == 1
-    assert "address already in use (system)" in ran.err
+    assert "address already in use; choose another port with --port" in ran.err
     assert len(ran.err.splitlines()) == 1
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import select
+import socket
 import ssl
 from collections import deque
 from collections.abc import Mapping
@@ -182,6 +183,8 @@ class Transport(Channel):
         except _BROKEN as error:
             connection.close()
             why = str(error) or type(error).__name__
+            if isinstance(error, socket.gaierror):
+                why += "; check the host name: the URL of a server looks like http://127.0.0.1:7654"
             raise Unreachable(f"no answer from {self.url}: {why}", was_sent=was_sent) from error
         except BaseException:
             connection.close()  # part of an answer may still arrive

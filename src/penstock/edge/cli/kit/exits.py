@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 
 from penstock.client.errors import Unreachable
@@ -50,4 +51,6 @@ def note(text: str) -> None:
 def system_text(error: OSError) -> str:
     """The operating system's reason, and the file that it is about."""
     text = error.strerror or str(error)
+    if error.errno == errno.EADDRINUSE:
+        text += "; choose another port with --port, or stop the program that listens there"
     return text if error.filename is None else f"{error.filename}: {text}"
