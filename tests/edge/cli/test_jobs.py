@@ -106,7 +106,7 @@ def test_a_missing_store_is_not_created(run: Run, tmp_path: Path) -> None:
 
     ran = run("jobs", "list", "--store", f"sqlite:///{missing}")
 
-    assert (ran.code, str(missing) in ran.err) == (2, True)
+    assert (ran.code, str(missing) in ran.err) == (1, True)
     assert not missing.exists()
 
 
