@@ -77,6 +77,27 @@ def test_a_claim_that_completes_beside_one_that_sleeps_waits_without_a_try(
     asyncio.run(scene())
 
 
+def test_a_repeated_claim_that_completes_gets_its_messages_at_once(
+    broker: Broker, queue: Queue
+) -> None:
+    """Its answer was lost, and meanwhile another claim has found nothing and sleeps."""
+
+    async def scene() -> None:
+        s = Scene(broker, queue)
+        act = await s.completion_of_one()
+        await s.send(1)
+        first = await s.claim(finishing=[act], claim_key="k")
+        [other] = await s.waiting(1)
+        async with asyncio.timeout(SOON_S):
+            again = await s.claim(finishing=[act], claim_key="k")
+
+        ids = [[message.id for message, _ in claimed.messages] for claimed in (first, again)]
+        assert ids[0] == ids[1] != []
+        other.cancel()
+
+    asyncio.run(scene())
+
+
 def test_a_claim_that_completes_tries_if_messages_have_come_since_the_other_slept(
     broker: Broker, queue: Queue, work: Work
 ) -> None:

@@ -18,7 +18,6 @@ from msgspec.structs import replace
 
 from penstock.domain.errors import QueueNotFound, TooManyWaiting
 from penstock.domain.message.draft import NewMessage
-from penstock.domain.message.lease import LeaseAct
 from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.queue import Queue
 from penstock.ports.clock import Clock
@@ -162,7 +161,7 @@ class WaitingClaims:
         kinds = options.get("kinds")
         alike, woken = self._register(queue.queue_no, kinds)
         try:
-            if finishing and wait_ms and may_wait and _need_no_try(queue, alike, finishing):
+            if finishing and wait_ms and may_wait and _need_no_try(queue, alike, options):
                 finished = await self._messages.act(finishing)
                 finishing, options["finishing"] = None, ()
                 await self._sleep(alike, woken, until - self._clock.now())
@@ -295,11 +294,14 @@ class WaitingClaims:
             self._poll_later()
 
 
-def _need_no_try(queue: Queue, alike: _SameKinds, finishing: Sequence[LeaseAct]) -> bool:
+def _need_no_try(queue: Queue, alike: _SameKinds, options: ClaimOptions) -> bool:
     """Whether a claim can only find nothing after its acts, because claims like it sleep.
 
     In some queues the end of a lease makes other messages claimable, and a job with a result may
-    release others: there the transaction that applies the acts should also claim.
+    release others: there the transaction that applies the acts should also claim.  A claim with a
+    key may repeat one that has found messages.
     """
     is_plain = not queue.is_ordered and not queue.has_limits
-    return is_plain and alike.is_known_empty and all(act.result is None for act in finishing)
+    is_new = options.get("claim_key") is None
+    has_results = any(act.result is not None for act in options.get("finishing", ()))
+    return is_plain and is_new and alike.is_known_empty and not has_results
