@@ -82,9 +82,10 @@ class TopicService:
     def put(self, name: str, settings: TopicSettings = PLAIN) -> Work[PutTopic]:
         """Create the topic; one that exists keeps its settings."""
         topics.check_topic(name)
-        now, revision = self._clock.now(), self._revision()
+        now = self._clock.now()
 
         def do(session: Session) -> PutTopic:
+            revision = self._revision()
             is_new = session.topics.add(name, now=now, settings=settings, revision=revision)
             return PutTopic(_view(session, existing_topic(session, name)), is_new)
 
@@ -92,9 +93,9 @@ class TopicService:
 
     def change(self, name: str, change: Callable[[TopicSettings], TopicSettings]) -> Work[Topic]:
         """Derive its settings from the present ones; `change` may run more than once."""
-        revision = self._revision()
 
         def do(session: Session) -> Topic:
+            revision = self._revision()
             topic_no = existing_topic(session, name).topic_no
             session.topics.touch(topic_no, revision=revision)
             settings = change(existing_topic(session, name).settings)
@@ -151,9 +152,10 @@ class TopicService:
             if dispatch is Dispatch.STICKY:
                 raise InvalidRequest("events for an endpoint have dispatch shared: no worker runs")
             self._check_address(endpoint)
-        now, revision = self._clock.now(), self._revision()
+        now = self._clock.now()
 
         def do(session: Session) -> SubscribeResult:
+            revision = self._revision()
             topic_no = self._touch_or_add(session, topic, now=now, revision=revision)
             before = session.topics.subscription(topic_no, name)
             present = DEFAULTS if before is None else before.settings
@@ -187,9 +189,10 @@ class TopicService:
     ) -> Work[SubscribeResult]:
         """Subscribe a queue that exists, and that others may feed, too, to an existing topic."""
         check_subscription(settings)
-        now, revision = self._clock.now(), self._revision()
+        now = self._clock.now()
 
         def do(session: Session) -> SubscribeResult:
+            revision = self._revision()
             topic_no = existing_topic(session, topic).topic_no
             session.topics.touch(topic_no, revision=revision)
             found = session.queues.lock(queue)
@@ -214,9 +217,10 @@ class TopicService:
         self, topic: str, name: str, change: Callable[[SubscriptionSettings], SubscriptionSettings]
     ) -> Work[Subscription]:
         """Derive its settings from the present ones; `change` may run more than once."""
-        now, revision = self._clock.now(), self._revision()
+        now = self._clock.now()
 
         def do(session: Session) -> Subscription:
+            revision = self._revision()
             topic_no = existing_topic(session, topic).topic_no
             session.topics.touch(topic_no, revision=revision)
             found = existing_subscription(session, topic, name)
@@ -249,9 +253,10 @@ class TopicService:
         `with_queue` also removes the queue and its messages; if there may be many, purge it first
         (`Queues.purge_some`).
         """
-        now, revision = self._clock.now(), self._revision()
+        now = self._clock.now()
 
         def do(session: Session) -> None:
+            revision = self._revision()
             found = existing_subscription(session, topic, name)
             session.topics.touch(existing_topic(session, topic).topic_no, revision=revision)
             session.topics.unsubscribe(found.subscription_no)
@@ -317,7 +322,7 @@ class TopicService:
         return self._directory.cache(changed)
 
     def _revision(self) -> int:
-        """A random number: a rolled-back transaction's is never used by another."""
+        """A random number: a rolled-back transaction's is never used again, also not by a retry."""
         return int(self._dice.digits(_REVISION_DIGITS), 16)
 
 
