@@ -220,7 +220,10 @@ class Sends:
         if self._transaction.dead_rows.queues:
             for n, no, is_blocked in accepted:
                 if not is_blocked:
-                    self._transaction.note_ready(n.message, no)
+                    m = n.message
+                    if m.queue_no in rotating:
+                        m = msgspec.structs.replace(m, fair_position=no)  # as it is stored
+                    self._transaction.note_ready(m, no)
         for n, no, is_blocked in accepted:
             m, content = n.message, n.content
             if limited_queues:
