@@ -136,6 +136,15 @@ def test_at_first_everything_is_read():
     assert claimed_up_to(1000, looks=2).parts[-1][0] == EVERYTHING[0][0]
 
 
+def test_a_message_put_back_by_another_node_stays_known_behind_a_look_that_was_cut():
+    front = claimed_up_to(1000)
+    front.looked([(0, 0, 999)], is_cut=False, is_full=True)
+
+    front.looked([(-1, 0, n) for n in range(VISIBLE)], is_cut=True, is_full=False)
+
+    assert any(is_in((0, 0, 999), part) for part in front.parts)
+
+
 def test_with_too_many_points_everything_behind_the_first_is_read():
     front = claimed_up_to(1000)
 

@@ -14,9 +14,11 @@ import pytest
 from penstock.domain.limits import SECOND
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import Message, State
-from penstock.domain.queue.queue import Queue
+from penstock.domain.queue.queue import Ordering, Queue, Redelivery
 from penstock.ports.store import Claim
 from penstock.store.commit.session import SqlSession
+from penstock.store.dead_rows.dead_rows import place_of
+from penstock.store.postgres.dead_row_watch import looks_until_full
 from tests.store.counter_checks import check_counters
 from tests.store.postgres.conftest import Open, PostgresDriver
 from tests.store.postgres.helpers import by_hand
@@ -187,6 +189,11 @@ def test_what_falls_due_is_claimed_although_dead_rows_are_skipped(busy):
     assert driver.claim_ids(mail) == [delayed]
 
 
+@pytest.mark.parametrize(("entries", "looks"), [(0, 8), (250_000, 20), (100_000_000, 120)])
+def test_everything_is_read_every_two_to_thirty_seconds(entries, looks):
+    assert looks_until_full(entries) == looks
+
+
 def test_a_message_that_another_node_puts_back_is_found(busy, open_one):
     driver, mail = busy
     driver.send(mail)
@@ -202,6 +209,24 @@ def test_a_message_that_another_node_puts_back_is_found(busy, open_one):
         return [m for m in driver.claim(mail, 10) if m.id == message.id]
 
     eventually(is_claimed)
+
+
+def test_a_send_to_a_rotating_queue_is_noted_where_it_is_stored(open_one):
+    driver = open_one(lanes=1)
+    mail = driver.queue(ordering=Ordering.GROUP, redelivery=Redelivery.BACK)
+    front = (mail.queue_no, None)
+    dead_rows = driver.store.dead_rows
+    dead_rows.track(front)
+    dead_rows.note_claimed(mail.queue_no, [driver.get(driver.send(mail, group="a"))])
+    for _ in range(3):
+        dead_rows.looked(front, [], is_cut=False, is_full=False)
+    assert len(dead_rows.tracked_parts(front)) == 2, "what is dead is skipped"
+
+    stored = place_of(driver.get(driver.send(mail, group="b")))
+
+    last_begin, _ = dead_rows.tracked_parts(front)[-1]
+    assert last_begin < stored
+    assert len(dead_rows.tracked_parts(front)) == 2, "no other place is read"
 
 
 def test_after_the_snapshot_everything_is_read_again(busy, held_snapshot, postgres_url):

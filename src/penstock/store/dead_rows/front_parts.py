@@ -82,9 +82,10 @@ class FrontParts:
         self._looks += 1
         late = self._looks - _KEPT_FOR
         self._arrivals = {place: look for place, look in self._arrivals.items() if look > late}
+        unread = [place for place in self._points if place > end and not is_full]
         self._points = {
             place
-            for place in (*visible, *self._arrivals)
+            for place in (*visible, *self._arrivals, *unread)
             if place < self._floors.get(place[0], LOWEST)
         }
         if len(self._points) > MAX_POINTS:

@@ -8,7 +8,8 @@ is (store/dead_rows).
 
 A look reads what claims read.  A full look reads everything, and finds messages that other nodes
 have put back, and those of transactions that took long to commit.  It is made every two seconds,
-or less often if it reads so much that it would take more than about a twentieth of the time.
+or less often if it reads so much that it would take more than about a twentieth of the time, but at
+least every thirty seconds.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ MANY_ENTRIES = 1_000  # dead ones, of one queue
 _MAX_FRONTS = 200  # looked at per second
 _VISIBLE = 100  # places per look
 _FULL_EVERY = 8  # looks
+_FULL_AT_LATEST = 120  # looks: what another node put back waits no longer
 _ENTRIES_PER_LOOK = 12_500  # of a full look: one core reads about a million per second
 _IDLE = 240  # looks after which a full look is made although there are no claims
 _CLOSING_S = 5.0
@@ -131,7 +133,7 @@ class DeadRowLooks:
         self._look_at_due_times(db, front[0], last, is_full=is_full)
         if is_full:
             read = _entries_read(db) - before
-            self._full_at[front] = self._looks + max(_FULL_EVERY, read // _ENTRIES_PER_LOOK)
+            self._full_at[front] = self._looks + looks_until_full(read)
             if read < self._many // 2 + len(rows):
                 self._dead_rows.forget(front)
                 self._full_at.pop(front)
@@ -152,6 +154,11 @@ class DeadRowLooks:
         following = db.rows("messages.next_due", params)
         found, next_one = (rows[0][0] if rows else None for rows in (first, following))
         times.looked(found, next_one, last)
+
+
+def looks_until_full(entries_read: int) -> int:
+    """Until the next full look, after one that has read so many entries."""
+    return min(max(_FULL_EVERY, entries_read // _ENTRIES_PER_LOOK), _FULL_AT_LATEST)
 
 
 def _visible(
