@@ -93,7 +93,7 @@ class ErrorGroups(AnswerRecord, frozen=True):
     groups: Annotated[list[ErrorGroup], about("The groups, those with the most messages first.")]
     is_cut: Annotated[
         bool,
-        about("True if there are more than 10,000 dead messages, so that not all are counted."),
+        about("True if not all are counted, because at most 10,000 messages are examined."),
     ]
 
 

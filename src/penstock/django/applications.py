@@ -50,9 +50,14 @@ class DjangoApplication:
     @property
     def transaction(self) -> object:
         """Django's connection, if it has the store and is in a transaction; otherwise None."""
-        if self.database is None or not connections[self.database].in_atomic_block:
+        if self.database is None:
             return None
-        return connections[self.database]
+        connection = connections[self.database]
+        if connection.connection is None:  # get_autocommit() would connect, only to find out
+            autocommits = connection.settings_dict["AUTOCOMMIT"]
+        else:
+            autocommits = connection.get_autocommit()
+        return connection if connection.in_atomic_block or not autocommits else None
 
     @property
     def is_on_sqlite(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.api import administration
 from penstock.api.administration import CreatedKey, Key, NewKey, Setting
-from penstock.domain.access.api_key import allow
+from penstock.domain.access.api_key import allow, allow_expiry
 from penstock.domain.datetimes import parse_instant
 from penstock.operations.call import Call, Handlers
 from penstock.ports.unit_of_work import Steps, Work
@@ -39,6 +39,7 @@ class AdministrationOperations:
         expires_at = None
         if wanted.expires_at is not None:
             expires_at = parse_instant("expires_at", wanted.expires_at)
+        allow_expiry(call.caller, expires_at)
         created = self._keys.create(
             wanted.name, roles=wanted.roles, queues=wanted.queues, expires_at=expires_at
         )

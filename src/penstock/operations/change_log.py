@@ -8,18 +8,21 @@ transactions of their own: a server that is killed in between has made a change 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
+from penstock.api import deliveries, topics
 from penstock.api.operation import Operation
 from penstock.domain.access.api_key import Role
 from penstock.domain.errors import PenstockError
 from penstock.operations.call import Call, Handler, Handlers, StatusAnswer
 from penstock.ports.clock import Clock
-from penstock.ports.store import Store
-from penstock.ports.unit_of_work import Steps, Work, write
+from penstock.ports.store import Session, Store
+from penstock.ports.unit_of_work import Steps, Work, read, write
+from penstock.services.routes import RULES
+from penstock.services.topics import existing_subscription
 
 KIND = "changed_by_caller"
 _LOGGED = re.compile(
@@ -31,6 +34,25 @@ _MESSAGES = re.compile(r"/messages(?!/bulk)|/events")  # of single messages, his
 _LEFT_OUT = re.compile(r"counts|totals|fired|skipped|body|attributes|note|last_\w+|\w+_at")
 _LONGEST = 1_000  # characters of one value
 _MISSING = "-"
+
+
+def _rules(session: Session, path: Mapping[str, str]) -> dict[str, Any]:
+    document = session.documents.find(RULES)
+    return {} if document is None else {"rules": document.text}
+
+
+def _endpoint_secrets(session: Session, path: Mapping[str, str]) -> dict[str, Any]:
+    found = existing_subscription(session, path["topic"], path["subscription"]).settings.endpoint
+    if found is None:
+        return {}
+    return {"signing_secrets": found.signing_secrets, "headers": found.headers}
+
+
+# Values that answers do not show.  Facts name those that were replaced.
+_HIDDEN: dict[Operation[Any], Callable[[Session, Mapping[str, str]], dict[str, Any]]] = {
+    deliveries.PUT_ROUTES: _rules,
+    topics.SUBSCRIBE: _endpoint_secrets,
+}
 
 
 def logged(handlers: Handlers, store: Store, clock: Clock) -> Handlers:
@@ -77,12 +99,14 @@ class _Logged:
         self._clock = clock
 
     def __call__(self, call: Call[Any, Any]) -> Steps[Any]:
-        before = yield from self._state(call)
+        before, hidden_before = yield from self._both(call)
         answer = yield from _steps(self._run(call))
         if getattr(call.body, "is_dry_run", False):
             return answer
-        after = yield from self._state(call)
-        if before == after and self._operation.method in ("PUT", "PATCH"):
+        after, hidden_after = yield from self._both(call)
+        both = hidden_before.keys() & hidden_after.keys()
+        replaced = sorted(name for name in both if hidden_before[name] != hidden_after[name])
+        if before == after and not replaced and self._operation.method in ("PUT", "PATCH"):
             return answer  # a declaration that changes nothing, as programs repeat at each start
         old, new = _differences(before, after)
         data = {
@@ -92,16 +116,28 @@ class _Logged:
             "from": call.origin,
             "before": old,
             "after": new,
+            "replaced": replaced,
             "request": _short(_fields(call.body)) if self._operation.method == "POST" else {},
             "answer": _numbers(answer),
         }
-        given = {name: value for name, value in data.items() if value not in ({}, None, "")}
+        given = {name: value for name, value in data.items() if value not in ({}, [], None, "")}
         subject = next(iter(call.path.values()), self._operation.path)
         now = self._clock.now()
         yield from write(
             self._store, lambda session: session.facts.add(KIND, subject, at=now, data=given)
         )
         return answer
+
+    def _both(self, call: Call[Any, Any]) -> Steps[tuple[dict[str, Any], dict[str, Any]]]:
+        """The state that the caller sees, and the values that are shown to no caller."""
+        shown = yield from self._state(call)
+        hidden = _HIDDEN.get(self._operation)
+        if hidden is None or not shown:
+            return shown, {}
+        try:
+            return shown, (yield from read(self._store, lambda s: hidden(s, call.path)))
+        except PenstockError:  # removed meanwhile
+            return shown, {}
 
     def _state(self, call: Call[Any, Any]) -> Steps[dict[str, Any]]:
         if self._reader is None:

@@ -14,7 +14,7 @@ from penstock.domain.message.error_line import ErrorName, error_line
 from penstock.domain.message.selection import BulkAct, BulkRequest
 from penstock.operations.call import Call, Handlers
 from penstock.operations.messages import act_on_many
-from penstock.ports.unit_of_work import Steps
+from penstock.ports.unit_of_work import Steps, ThreadedStep
 from penstock.services.bulk.selection import SelectionService
 from penstock.services.errors import DeadMessage, ErrorService
 
@@ -29,24 +29,31 @@ class ErrorOperations:
 
     def groups(self, call: Call[None, ListErrors]) -> Steps[ErrorGroups]:
         dead = yield from self._errors.dead(call.query.queue, sees=partial(sees, call.caller))
-        groups: defaultdict[ErrorName, list[DeadMessage]] = defaultdict(list)
-        for one in dead.messages:
-            groups[one.name].append(one)
-        most_first = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0].error))
-        return ErrorGroups(
-            groups=[_group(name, members, call.instant) for name, members in most_first],
-            is_cut=dead.is_cut,
-        )
+        groups = yield from ThreadedStep(partial(_groups, dead.messages, call.instant))
+        return ErrorGroups(groups=groups, is_cut=dead.is_cut)
 
     def redrive(self, call: Call[RedriveErrors, None]) -> Steps[Changed]:
         wanted = call.body
         dead = yield from self._errors.dead(wanted.queue, sees=partial(sees, call.caller))
-        ids = [one.message.id for one in dead.messages if one.name.group_id == wanted.error]
+        ids = yield from ThreadedStep(partial(_ids_in, wanted.error, dead.messages))
         if wanted.is_dry_run:
             return Changed(len(ids), 0, 0, dead.is_cut)
         request = BulkRequest(act=BulkAct.REDRIVE)
         changed = yield from act_on_many(self._selections, ids, request)
         return Changed(len(ids), changed, len(ids) - changed, dead.is_cut)
+
+
+def _groups(dead: list[DeadMessage], instant: ToInstant) -> list[ErrorGroup]:
+    """The largest first.  Not for an event loop: parses the errors of all these messages."""
+    groups: defaultdict[ErrorName, list[DeadMessage]] = defaultdict(list)
+    for one in dead:
+        groups[one.name].append(one)
+    most_first = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0].error))
+    return [_group(name, members, instant) for name, members in most_first]
+
+
+def _ids_in(group_id: str, dead: list[DeadMessage]) -> list[str]:
+    return [one.message.id for one in dead if one.name.group_id == group_id]
 
 
 def _group(name: ErrorName, members: list[DeadMessage], instant: ToInstant) -> ErrorGroup:

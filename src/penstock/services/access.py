@@ -136,7 +136,8 @@ class _KeySnapshot:
     @property
     def used(self) -> set[str]:
         """The keys that callers have presented; costs the hot path nothing."""
-        callers = {caller.key_id for caller in self.callers.values() if caller.key_id}
+        now = list(self.callers.values())  # requests add callers meanwhile
+        callers = {caller.key_id for caller in now if caller.key_id}
         return callers | self.signers.keys() | self.presented
 
 

@@ -14,7 +14,7 @@ from penstock.ports.store import Browse, Session, Store
 from penstock.ports.unit_of_work import Steps, read
 from penstock.services.message_views import Place
 
-MAX_EXAMINED = 10_000  # dead messages, per request
+MAX_EXAMINED = 10_000  # messages, per request
 _AT_ONCE = 1_000  # per transaction
 NO_ERROR = "no error"
 
@@ -57,12 +57,14 @@ class ErrorService:
         """The dead messages of the queues that the caller sees; raises QueueNotFound."""
         parts = yield from read(self._store, lambda session: _parts(session, queue, sees))
         found: list[DeadMessage] = []
+        examined = 0
         for part in parts:
             after: Place | None = None
             while True:
                 page, after = yield from read(self._store, _reader(part, after))
-                found += page
-                if len(found) > MAX_EXAMINED:
+                found += _dead_of(part, page)
+                examined += len(page)
+                if examined > MAX_EXAMINED:
                     return DeadMessages(found[:MAX_EXAMINED], is_cut=True)
                 if after is None:
                     break
@@ -76,13 +78,14 @@ def _parts(session: Session, only: str | None, sees: Callable[[str], bool]) -> l
     homes = {queue.settings.dead_letter_queue for queue in queues}
     shown = [queue for queue in queues if sees(queue.name) and only in (None, queue.name)]
     counts = session.queues.counts([queue.queue_no for queue in shown])
-    parts = []
-    for queue in shown:
-        if counts[queue.queue_no].dead:
-            parts.append(_Part(queue, State.DEAD))
-        if queue.name in homes:
-            parts += [_Part(queue, State.READY), _Part(queue, State.WAITING)]
-    return parts
+    dead = [_Part(queue, State.DEAD) for queue in shown if counts[queue.queue_no].dead]
+    # Last: messages that were never dead must not use up the limit.
+    return dead + [
+        _Part(queue, state)
+        for queue in shown
+        if queue.name in homes
+        for state in (State.READY, State.WAITING)
+    ]
 
 
 def _all(session: Session) -> Iterator[Queue]:
@@ -92,18 +95,21 @@ def _all(session: Session) -> Iterator[Queue]:
         after = page[-1].name
 
 
+def _dead_of(part: _Part, page: list[Message]) -> list[DeadMessage]:
+    """In a dead-letter queue, only messages that died elsewhere."""
+    return [
+        DeadMessage(part.queue.name, message)
+        for message in page
+        if part.state is State.DEAD or message.dead_from is not None
+    ]
+
+
 def _reader(
     part: _Part, after: Place | None
-) -> Callable[[Session], tuple[list[DeadMessage], Place | None]]:
-    def do(session: Session) -> tuple[list[DeadMessage], Place | None]:
+) -> Callable[[Session], tuple[list[Message], Place | None]]:
+    def do(session: Session) -> tuple[list[Message], Place | None]:
         wanted = Browse(queue_no=part.queue.queue_no, state=part.state, limit=_AT_ONCE, after=after)
         found = session.messages.scan_page(wanted, Selection(state=part.state), length=_AT_ONCE)
-        # In a dead-letter queue, only messages that died elsewhere.
-        dead = [
-            DeadMessage(part.queue.name, message)
-            for message in found.messages
-            if part.state is State.DEAD or message.dead_from is not None
-        ]
-        return dead, found.end
+        return found.messages, found.end
 
     return do

@@ -19,6 +19,7 @@ from django.db.utils import IntegrityError
 from django.utils.connection import ConnectionProxy
 
 from penstock import Penstock
+from penstock.django.applications import DjangoApplication
 from penstock.domain.errors import InvalidRequest, TransactionBusy
 from tests.client.environments import Backend, Environment
 from tests.client.jobs.driver import JobDriver
@@ -169,6 +170,23 @@ def test_a_plain_enqueue_never_waits_for_its_own_atomic_block(
     app.enqueue("after it", {}, queue=queue)
 
     assert kinds(driver) == ["after a read", "after it"]
+
+
+def test_without_autocommit_a_task_belongs_to_the_open_transaction(
+    app, queue, driver, alias, connection
+):
+    application = DjangoApplication(alias, {"database": alias})
+    assert application.transaction is None
+    with transaction.atomic(alias):
+        assert application.transaction is connections[alias]
+
+    transaction.set_autocommit(False, alias)
+    order(connection, "a")
+    app.enqueue("rolled back", {}, queue=queue, tx=application.transaction)
+    transaction.rollback(alias)
+    transaction.set_autocommit(True, alias)
+
+    assert (orders(connection), kinds(driver)) == ([], [])
 
 
 @pytest.mark.environments("file")

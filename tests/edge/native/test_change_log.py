@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -44,6 +46,41 @@ def test_a_change_of_a_queue_leaves_a_fact_with_its_settings_before_and_after(
     many = len(changes(api, name))
     change("PATCH", "", {"lease_ms": 5_000})
     assert len(changes(api, name)) == many, "nothing has changed"
+
+
+def test_replaced_secrets_leave_a_fact_that_does_not_contain_them(
+    api: Api, clock: ManualClock
+) -> None:
+    topic = a_name("topic")
+
+    def put(path: str, body: Any, subject: str) -> list[dict[str, Any]]:
+        clock.advance(ms=1)
+        ok(api.call("PUT", path, body))
+        return changes(api, subject)
+
+    def endpoint(secret: bytes, authorization: str) -> list[dict[str, Any]]:
+        signing = "whsec_" + base64.b64encode(secret * 24).decode()
+        headers = {"authorization": authorization}
+        wanted = {"url": "http://127.0.0.1:9/", "signing_secrets": [signing], "headers": headers}
+        return put(f"/v1/topics/{topic}/subscriptions/hook", {"endpoint": wanted}, topic)
+
+    def route(authorization: str) -> list[dict[str, Any]]:
+        headers = [{"header": "authorization", "value": authorization}]
+        rules = {f"/{topic}": {"url": "http://127.0.0.1:9/", "headers": headers}}
+        return put("/v1/routes", {"rules": rules}, "/v1/routes")
+
+    [created] = endpoint(b"a", "hush one")
+    assert "replaced" not in created
+    assert len(endpoint(b"a", "hush one")) == 1, "nothing has changed"
+    assert endpoint(b"b", "hush one")[0]["replaced"] == ["signing_secrets"]
+    assert endpoint(b"b", "hush two")[0]["replaced"] == ["headers"]
+    many = len(route("hush one"))
+    assert len(route("hush one")) == many, "nothing has changed"
+    replaced = route("hush two")
+    assert (len(replaced), replaced[0]["replaced"]) == (many + 1, ["rules"])
+    answer = api.call("GET", "/v1/facts?kind=changed_by_caller").text
+    assert "hush" not in answer
+    assert "whsec" not in answer
 
 
 def test_acts_on_many_messages_leave_a_fact_and_dry_runs_none(api: Api, clock: ManualClock) -> None:
@@ -105,3 +142,21 @@ def test_a_key_is_created_used_expires_and_is_revoked(
     assert admin.call("DELETE", f"/v1/keys/{other['key']['id']}").status_code == 204
     assert_refused(admin.call("DELETE", f"/v1/keys/{other['key']['id']}"), 404, "not_found")
     assert "revoked_at" in listed(other["key"]["id"])
+
+
+def test_a_key_that_expires_creates_no_key_that_is_valid_for_longer(
+    server_with_keys: LiveServer,
+) -> None:
+    server = server_with_keys
+    until = server.clock.now() + 60_000
+    made = server.broker.keys.create("tonight", roles=(Role.OPERATE,), expires_at=until).result()
+    server.broker.refresh_keys()
+    wanted = {"name": "next", "roles": ["operate"]}
+
+    with closing(Api(server.url, key=made.secret)) as api:
+        for longer in ({}, {"expires_at": until + 1}):
+            refused = api.call("POST", "/v1/keys", {**wanted, **longer})
+            assert_refused(refused, 403, "forbidden")
+        created = ok(api.call("POST", "/v1/keys", {**wanted, "expires_at": until}))
+
+    assert created["key"]["name"] == "next"

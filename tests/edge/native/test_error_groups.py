@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from penstock.services import errors
 from tests.clocks import ManualClock
 from tests.edge.api import Api, assert_refused, ok
 
@@ -91,3 +92,19 @@ def test_a_message_that_was_buried_is_grouped_by_the_reason(api: Api) -> None:
     [group] = api.get("/v1/errors", queue=name)["groups"]
 
     assert (group["error"], group["place"]) == ("broken", None)
+
+
+def test_messages_of_a_dead_letter_queue_that_never_died_count_as_examined(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    letters = api.make_queue("letters")
+    source = api.make_queue("pay", dead_letter_queue=letters)
+    api.send_many(letters, range(5))
+    fail(api, source, "disk full")
+
+    complete = api.get("/v1/errors", queue=letters)
+    monkeypatch.setattr(errors, "MAX_EXAMINED", 5)
+    cut = api.get("/v1/errors", queue=letters)
+
+    assert [group["messages"] for group in complete["groups"]] == [1]
+    assert (complete["is_cut"], cut["is_cut"]) == (False, True)

@@ -29,6 +29,13 @@ def test_a_client_accepts_gzip_only_by_saying_so(header: str, is_accepted: bool)
     assert accepts_gzip({b"accept-encoding": header.encode()}) is is_accepted
 
 
+def test_a_header_of_very_many_spaces_is_read_once() -> None:
+    many = b" " * 1_000_000  # a pattern that backtracks would take hours
+
+    assert not accepts_gzip({b"accept-encoding": b"gzip" + many + b"x"})
+    assert accepts_gzip({b"accept-encoding": b"gzip;" + many + b"q=1" + many})
+
+
 def test_a_list_is_compressed_and_reads_the_same(api: Api) -> None:
     queue = api.make_queue()
     api.send_many(queue, ["x" * 100] * 100)

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import base64
 
+from msgspec.structs import asdict
+
+from penstock.domain.bus.endpoint import Endpoint, queue_settings, route_of
+from penstock.domain.delivery.delivery import KIND, Delivery, to_body
 from penstock.domain.message.lifecycle import State
+from penstock.domain.queue.queue import Queue
+from penstock.ports.sender import PushResponse
 from tests.fakes import FakeSender
 from tests.runtime.pusher.driver import LEASE_MS, PusherDriver
 
+EVENTS = "/topics/news/audit"
 SECRET = "whsec_" + base64.b64encode(b"s" * 24).decode()
 
 
@@ -50,6 +57,46 @@ def test_requests_in_flight_of_a_killed_node_are_sent_again_with_the_same_id(dri
     survivor.answer(200)
     another.tick(driver.store_driver.now)
     assert [request.url for request in survivor.sent] == ["http://backend/a", "http://backend/b"]
+
+
+def deliver_event(driver: PusherDriver, queue: Queue) -> None:
+    """For an endpoint with events in any order."""
+    delivery = Delivery(method="POST", uri=EVENTS, payload=b"{}", queued_at=driver.clock.now())
+    driver.store_driver.send(queue, body=to_body(delivery), kind=KIND)
+
+
+def test_two_lanes_that_send_the_same_message_both_become_free_again(driver: PusherDriver):
+    """Another node took over when the lease had expired, and released the message again."""
+    queue = driver.store_driver.queue("events", **asdict(queue_settings(None)))
+    endpoint = Endpoint(url="http://backend/hook", concurrency=2)
+    driver.routes.endpoints = {queue.queue_no: route_of(endpoint, EVENTS)}
+    deliver_event(driver, queue)
+    driver.step()
+    other = FakeSender()
+    another = driver.another(other, "node-2")
+    driver.clock.advance(ms=LEASE_MS)
+    driver.reap()
+    another.tick(driver.clock.now())
+    driver.step()
+    another.stop_claiming()
+    other.close()
+    another.tick(driver.clock.now())
+    driver.step()
+    assert len(driver.open()) == 2
+
+    for _, then in driver.sender.open:
+        then(PushResponse(status=200))
+        driver.step()
+    driver.sender.open.clear()
+    for _ in range(3):
+        deliver_event(driver, queue)
+        driver.step()
+
+    assert len(driver.open()) == 2, "as many as the endpoint allows"
+    driver.answer(200)
+    driver.answer(200)
+    assert len(driver.store_driver.endings()) == 4
+    assert driver.pusher.in_flight == 0
 
 
 def test_an_answer_after_another_node_took_over_changes_nothing(driver: PusherDriver):

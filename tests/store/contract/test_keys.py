@@ -3,9 +3,11 @@
 import pytest
 from msgspec.structs import replace
 
-from penstock.domain.access.api_key import Role
+from penstock.domain.access.api_key import Role, hash_secret
 from penstock.domain.errors import PenstockError
-from tests.clocks import NOON
+from penstock.outbound.dice import SystemDice
+from penstock.services.access import Keyring, KeyService
+from tests.clocks import NOON, ManualClock
 from tests.factories import a_key
 
 
@@ -76,3 +78,26 @@ def test_an_expiry_and_the_latest_use_are_kept(driver):
     assert kept.is_usable(now=NOON + 59_999)
     assert not kept.is_usable(now=NOON + 60_000)
     assert not replace(kept, revoked_at=NOON).is_usable(now=NOON)
+
+
+def test_a_key_may_be_presented_while_the_use_of_others_is_noted(driver):
+    class Interrupted(str):
+        """An id; another thread presents a key when it is looked at."""
+
+        def __bool__(self) -> bool:
+            ring.caller("pk_2_x")
+            return True
+
+    ring = Keyring(KeyService(driver.store, ManualClock(), SystemDice()), required="always")
+    made = [
+        a_key(key_id=key_id, secret_hash=hash_secret(f"pk_{key_id}_x"))
+        for key_id in (Interrupted("1"), "2")
+    ]
+    for key in made:
+        driver.write(lambda s, key=key: s.keys.add(replace(key, key_id=str(key.key_id))))
+    ring.take(made)
+    ring.caller("pk_1_x")
+
+    ring.take(made)
+
+    assert ring.caller("pk_2_x").key_id == "2"

@@ -56,6 +56,7 @@ class Caller(msgspec.Struct, frozen=True):
     roles: frozenset[Role]
     queues: tuple[str, ...] = ("*",)
     key_id: str | None = None  # the key that the caller presented
+    expires_at: int | None = None  # when that key expires
 
 
 ANYONE = Caller("anyone", frozenset(Role))
@@ -87,7 +88,7 @@ def matches(key: ApiKey, secret: str) -> bool:
 
 
 def caller_of(key: ApiKey) -> Caller:
-    return Caller(key.name, frozenset(key.roles), key.queues, key.key_id)
+    return Caller(key.name, frozenset(key.roles), key.queues, key.key_id, key.expires_at)
 
 
 def allow(caller: Caller, role: Role, queue: str | None = None) -> None:
@@ -97,6 +98,15 @@ def allow(caller: Caller, role: Role, queue: str | None = None) -> None:
         raise Forbidden(f"this key lacks the role {role.value!r}")
     if queue is not None and not sees(caller, queue):
         raise Forbidden(f"this key is not for queue {queue!r}")
+
+
+def allow_expiry(caller: Caller, expires_at: int | None) -> None:
+    """Raise Forbidden for a key that would outlive the caller's own."""
+    if caller.expires_at is not None and (expires_at is None or expires_at > caller.expires_at):
+        raise Forbidden(
+            "a new key cannot be valid for longer than the key that creates it: "
+            f"give an expires_at of at most {caller.expires_at}"
+        )
 
 
 def allow_everywhere(caller: Caller) -> None:

@@ -22,8 +22,9 @@ _FAST, _BEST = 1, 9
 _WINDOW = 31  # zlib's sign for gzip
 _METHODS = frozenset({"GET", "HEAD"})
 _MEDIA = re.compile(rb"application/(json|openapi)|text/")
+# Possessive: with backtracking, many spaces would take quadratic time.
 _ACCEPTED = re.compile(
-    rb"(?:^|,)\s*(?:gzip|\*)\s*(?:;\s*q=(?!0(?:\.0*)?\s*(?:,|$))[^,]*)?\s*(?:,|$)", re.I
+    rb"(?:^|,)\s*+(?:gzip|\*)\s*+(?:;\s*+q=(?!0(?:\.0*+)?\s*+(?:,|$))[^,]*+)?\s*+(?:,|$)", re.I
 )
 
 

@@ -27,10 +27,14 @@ from penstock.services.circuits.circuits import CircuitService
 from penstock.services.circuits.permits import PermitRequest
 from penstock.services.routes import RouteService
 
+# A lane and what it has claimed.  The message does not determine the lane: if its lease expires,
+# another lane may claim it while the first still sends it.
+Head = tuple[int, Message, Content]
+
 
 class Admission(msgspec.Struct):
     admitted: list[InFlight] = []
-    returned: list[LeaseAct] = []
+    returned: list[tuple[int, LeaseAct]] = []  # each with its lane
     dropped: list[InFlight] = []  # of those in `returned`: permitted, but expired
 
 
@@ -41,34 +45,34 @@ class PushGate:
         circuits: CircuitService,
         round_robin: RoundRobin,
         backoff: BackoffSettings,
-        lane_of: Callable[[int], int],
         complete: Callable[[str], str],
     ) -> None:
-        """`lane_of`: of a claimed message, by its number; `complete`: signs envelopes of SNS."""
+        """`complete`: signs envelopes of SNS."""
         self._routes = routes
         self._circuits = circuits
         self._round_robin = round_robin
         self._backoff = backoff
-        self._lane_of = lane_of
         self._complete = complete
 
-    def admit(self, heads: Sequence[tuple[Message, Content]], *, now: int) -> Admission:
+    def admit(self, heads: Sequence[Head], *, now: int) -> Admission:
         """Raises PenstockError if the store does not answer."""
         found = Admission()
-        for message, content in heads:
-            ready = self._ready(message, content, now=now)
+        for lane, message, content in heads:
+            ready = self._ready(lane, message, content, now=now)
             if isinstance(ready, LeaseAct):
-                found.returned.append(ready)
+                found.returned.append((lane, ready))
             elif self._round_robin.enter(
-                ready.lane, ready.route.pattern, timeout_ms=ready.request.timeout_ms
+                lane, ready.route.pattern, timeout_ms=ready.request.timeout_ms
             ):
                 found.admitted.append(ready)
             else:
-                found.returned.append(act_on(message, Verb.RELEASE, now=now))
+                found.returned.append((lane, act_on(message, Verb.RELEASE, now=now)))
         self._ask(found, now=now)
         return found
 
-    def _ready(self, message: Message, content: Content, *, now: int) -> InFlight | LeaseAct:
+    def _ready(
+        self, lane: int, message: Message, content: Content, *, now: int
+    ) -> InFlight | LeaseAct:
         try:
             delivery = deliveries.from_body(content.body)
             is_expired = delivery.is_expired(now=now)
@@ -81,7 +85,6 @@ class PushGate:
         except PenstockError as error:
             wait_ms = delay_ms(self._backoff, (), failures=message.failures + 1, now=now)
             return act_on(message, Verb.FAIL, now=now, delay_ms=wait_ms, text=str(error))
-        lane = self._lane_of(message.message_no)
         return InFlight(message, delivery, route, request, is_expired=is_expired, lane=lane)
 
     def _route(self, queue_no: int, uri: str) -> DeliveryRoute:
@@ -100,9 +103,9 @@ class PushGate:
         for one, answer in zip(admitted, permits, strict=True):
             one.permit_answer = answer
             if answer.permit is Permit.HOLD:
-                found.returned.append(act_on(one.message, Verb.RELEASE, now=now))
+                found.returned.append((one.lane, act_on(one.message, Verb.RELEASE, now=now)))
             elif one.is_expired:
-                found.returned.append(_cancel(one.message, now=now))
+                found.returned.append((one.lane, _cancel(one.message, now=now)))
                 found.dropped.append(one)
             else:
                 found.admitted.append(one)

@@ -22,11 +22,11 @@ from penstock.domain.delivery.lanes import idle_lane, queue_of
 from penstock.domain.delivery.route import DeliveryRoute, RouteTable
 from penstock.domain.errors import NotFound, PenstockError, QueueNotFound
 from penstock.domain.message.lease import LeaseAct, Verb
-from penstock.domain.message.lifecycle import Content, Message, State
+from penstock.domain.message.lifecycle import State
 from penstock.ports.sender import PushResponse, Sender
 from penstock.ports.store import Acted, Claim, Claimed, Store
 from penstock.runtime.pusher.finder import QueueFinder
-from penstock.runtime.pusher.gate import Admission, PushGate
+from penstock.runtime.pusher.gate import Admission, Head, PushGate
 from penstock.runtime.pusher.outgoing import (
     BackoffSettings,
     InFlight,
@@ -90,18 +90,16 @@ class Pusher:
             limit_of=self._limit_of,
             is_shared=lambda: len(routes.table.routes) + len(routes.endpoints) > 1,
         )
-        self._lanes: dict[int, int] = {}  # of claimed messages, by their numbers
         self._gate = PushGate(
             routes,
             circuits,
             self._round_robin,
             settings.backoff,
-            lane_of=self._lanes.__getitem__,
             complete=complete,
         )
         self._in_flight: dict[int, InFlight] = {}  # by lane: one at a time
         self._inbox: deque[tuple[InFlight, PushResponse]] = deque()
-        self._answered: list[tuple[InFlight, PushResponse]] = []
+        self._answered: deque[tuple[InFlight, PushResponse]] = deque()
         self._reports: list[OutcomeReport] = []
         self._is_stopping = False
         self._table: RouteTable | None = None
@@ -139,18 +137,14 @@ class Pusher:
         verdicts = [self._verdict(one, response, now) for one, response in self._answered]
         answers = self._act([act for act, _ in verdicts])
         self._reports += [reported for _, reported in verdicts]
-        for (one, response), (act, _), answer in zip(
-            self._answered, verdicts, answers, strict=True
-        ):
+        gone: dict[int, DeliveryRoute] = {}
+        for (act, _), answer in zip(verdicts, answers, strict=True):
+            one, response = self._answered.popleft()
             del self._in_flight[one.lane]
             self._note(one, response, act.verb)
-            self._return_lane(self._lanes.pop(one.message.message_no), answer)
-        gone = {
-            one.queue_no: one.route
-            for one, response in self._answered
-            if response.status == GONE and one.queue_no in self._routes.endpoints
-        }
-        self._answered = []
+            self._return_lane(one.lane, answer)
+            if response.status == GONE and one.queue_no in self._routes.endpoints:
+                gone[one.queue_no] = one.route
         for queue_no, route in gone.items():
             with suppress(NotFound):  # the subscription was removed meanwhile
                 self._routes.disable(queue_no, route).result()
@@ -246,19 +240,16 @@ class Pusher:
             self._release(admission)
             self._reports += [one.report(None) for one in admission.dropped]
         except PenstockError:
-            self._abandon([message for message, _ in heads])
+            self._abandon(heads)
             raise
 
-    def _abandon(self, messages: Sequence[Message]) -> None:
+    def _abandon(self, heads: Sequence[Head]) -> None:
         """The store does not answer: the leases of messages that were not sent expire."""
-        for message in messages:
-            lane = self._lanes[message.message_no]
-            if lane not in self._in_flight:
-                del self._lanes[message.message_no]
-                if not self._round_robin.is_waiting(lane):
-                    self._round_robin.park(lane, message.due_at)
+        for lane, message, _ in heads:
+            if lane not in self._in_flight and not self._round_robin.is_waiting(lane):
+                self._round_robin.park(lane, message.due_at)
 
-    def _claim(self, lanes: Sequence[int], now: int) -> list[tuple[Message, Content]]:
+    def _claim(self, lanes: Sequence[int], now: int) -> list[Head]:
         """Claim the first message of each queue; the store batches the claims."""
         lease_ms, holder = self._settings.lease_ms, self._holder
         asked = self._store.claim_all(
@@ -267,7 +258,7 @@ class Pusher:
                 for lane in lanes
             ]
         )
-        heads: list[tuple[Message, Content]] = []
+        heads: list[Head] = []
         for lane, ticket in zip(lanes, asked, strict=True):
             queue_no = queue_of(lane)
             try:
@@ -279,9 +270,8 @@ class Pusher:
                 _log.warning("queue %s could not be claimed from: %s", queue_no, error)
                 self._round_robin.park(lane, now + _AFTER_ERROR_MS)
             else:
-                heads += claimed.messages
-                for message, _ in claimed.messages:
-                    self._lanes[message.message_no] = lane
+                for message, content in claimed.messages:
+                    heads.append((lane, message, content))
                     self._open_lane(queue_no)
                 self._drop_if_empty(lane, claimed, now)
         return heads
@@ -309,8 +299,8 @@ class Pusher:
             then(PushResponse(error=str(error)))
 
     def _release(self, admission: Admission) -> None:
-        for act, answer in zip(admission.returned, self._act(admission.returned), strict=True):
-            lane = self._lanes.pop(act.lease.message_no)
+        answers = self._act([act for _, act in admission.returned])
+        for (lane, act), answer in zip(admission.returned, answers, strict=True):
             if act.verb is not Verb.RELEASE:
                 self._return_lane(lane, answer)
             elif not self._round_robin.is_waiting(lane):

@@ -26,7 +26,7 @@ def _list(server: Remote, args: Namespace, out: Output) -> None:
     found = server.errors.groups(**_FILTERS.values(args))
     out.records(found.groups, _GROUP)
     if found.is_cut and not out.json:
-        out.line("there are more than 10,000 dead messages; not all are counted")
+        out.line("at most 10,000 messages are examined; not all dead ones are counted")
 
 
 def _redrive(server: Remote, args: Namespace, out: Output) -> None:
@@ -39,7 +39,7 @@ COMMANDS = {
     "errors": ServerCommand(
         _list,
         _FILTERS.add,
-        more="One group per exception and place, of at most 10,000 dead messages.",
+        more="One group per exception and place; at most 10,000 messages are examined.",
         examples=("penstock errors", "penstock errors --queue mail"),
     ),
     "errors redrive": ServerCommand(

@@ -36,7 +36,7 @@ export const errors = {
         actions: [freshness(view, async () => view.again())],
         back: queue ? { label: queue, href: `/console/queues/${part(queue)}` } : null,
       }),
-      found.is_cut && notice("There are more than 10,000 dead messages; not all are counted.", "warn"),
+      found.is_cut && notice("At most 10,000 messages are examined; not all dead ones are counted.", "warn"),
       table.element,
       notice(withCode("The same on the command line: `penstock errors`.")),
     );

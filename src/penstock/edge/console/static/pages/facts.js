@@ -83,6 +83,7 @@ function detailsOf({ kind, data }) {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   return lines([
     ...names.map((name) => `${name}: ${before[name] ?? "–"} → ${after[name] ?? "–"}`),
+    ...(data.replaced ?? []).map((name) => `${name} replaced`),
     ...flat(data.request ?? {}).map(([name, text]) => `${name} ${text}`),
     ...flat(data.answer ?? {}).map(([name, text]) => `${name} ${text}`),
   ]);
