@@ -55,7 +55,7 @@ def test_a_wrong_key_is_refused_and_nothing_is_shown(visitor: Console) -> None:
 
     visitor.log_in("pk_0000000000_" + "0" * 40)
 
-    expect(visitor.page.locator(".problem")).to_contain_text("is unknown or revoked")
+    expect(visitor.page.locator(".problem")).to_contain_text("is unknown, revoked or expired")
     assert visitor.page.context.cookies() == []
     visitor.forgive("401 (Unauthorized)")
 
