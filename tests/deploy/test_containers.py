@@ -110,6 +110,12 @@ def test_the_entry_point_serves_and_the_health_check_asks_it(tmp_path: Path) -> 
     assert variables()["PENSTOCK_AUTH_REQUIRED"] == "always"
 
 
+def test_workers_in_the_image_log_json() -> None:
+    parser = parser_of("worker", load("worker"), variables())
+
+    assert parser.read(["jobs:app"]).log_format == "json"
+
+
 def test_the_compose_file_follows_its_schema() -> None:
     schema = ["--builtin-schema", "vendor.compose-spec"]
 

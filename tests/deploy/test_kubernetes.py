@@ -153,6 +153,17 @@ def test_workers_have_more_time_than_their_drain_takes(values_folder: Path, name
     assert "replicas" not in worker["spec"]
 
 
+@pytest.mark.parametrize("name", ["sqlite_everything", "postgres_everything"])
+def test_workers_of_any_image_log_json(values_folder: Path, name: str) -> None:
+    worker = find(values_folder / f"{name}.yaml", "Deployment", "penstock-mail")
+    [container] = pod_of(worker)["containers"]
+    environment = {one["name"]: one["value"] for one in container["env"] if "value" in one}
+
+    parser = registry.parser_of("worker", registry.load("worker"), environment)
+
+    assert parser.read(["shop.jobs:app"]).log_format == "json"
+
+
 def test_keda_asks_for_the_fleet_that_the_workers_belong_to(values_folder: Path) -> None:
     values = values_folder / "postgres_everything.yaml"
 

@@ -58,6 +58,16 @@ def test_the_command_of_the_unit_is_valid(unit: Path) -> None:
     parser_of(name, load(name), {}).read(rest)
 
 
+def test_the_worker_logs_json() -> None:
+    text = (DEPLOY / "systemd" / "penstock-worker@.service").read_text(encoding="utf-8")
+    [line] = re.findall(r"^Environment=(PENSTOCK_.*)", text, re.MULTILINE)
+    environment = dict(pair.split("=", 1) for pair in line.split())
+
+    parser = parser_of("worker", load("worker"), environment)
+
+    assert parser.read([INSTANCE]).log_format == "json"
+
+
 def test_the_worker_has_more_time_than_its_drain_takes() -> None:
     text = (DEPLOY / "systemd" / "penstock-worker@.service").read_text(encoding="utf-8")
 

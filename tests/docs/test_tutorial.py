@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import socket
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from subprocess import DEVNULL
 
 import pytest
 
@@ -14,6 +17,7 @@ from penstock.client.remote.server import Remote
 from penstock.domain.message.lifecycle import State
 from tests.docs.snippets import ROOT, make_environment, run_script
 from tests.docs.snippets import read_blocks as blocks_of
+from tests.edge.conftest import MakeProcess
 from tests.edge.process import ServerProcess
 from tests.support.http_backend import HttpBackend
 from tests.support.private_servers import free_port
@@ -22,6 +26,7 @@ from tests.support.waiting import eventually
 
 PAGE = "docs/tutorial.md"
 FILES = ("definitions.yaml", "jobs.py", "shop.py")
+WAREHOUSE = "warehouse.py"
 FIXED = 'if "@" not in to:\n        return ""'
 BROKEN = re.compile(r'if "@" not in to:\n +raise .*')
 
@@ -118,8 +123,50 @@ def test_the_shop_of_the_page_sells(
     assert warehouse.seen[0].payload == b'{"item": "book"}'
 
 
+def test_the_warehouse_of_the_page_accepts_a_delivery(
+    tmp_path: Path, make_process: MakeProcess
+) -> None:
+    port = free_port()
+    definitions = tmp_path / "definitions.yaml"
+    own = blocks_of(PAGE, "definitions.yaml").replace("127.0.0.1:9000", f"127.0.0.1:{port}")
+    definitions.write_text(own)
+    server = make_process(server_definitions=definitions)
+    program = blocks_of(PAGE, WAREHOUSE).replace("9000", str(port))
+    log = tmp_path / "warehouse.log"
+
+    with (
+        Remote(server.url) as broker,
+        log.open("wb") as output,
+        subprocess.Popen(
+            [sys.executable, "-u", "-c", program], stdout=output, stderr=DEVNULL
+        ) as warehouse,
+    ):
+        try:
+            eventually(lambda: is_open(port))
+            push(server, "/push/warehouse/orders/1", b'{"item": "book"}')
+            eventually(lambda: has_delivered(broker))
+        finally:
+            warehouse.terminate()
+
+    assert log.read_text() == '/orders/1 b\'{"item": "book"}\'\n'
+
+
+def is_open(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
+
+
+def push(server: ServerProcess, path: str, body: bytes) -> None:
+    headers = {"x-queue": "warehouse", "Content-Type": "application/json"}
+    request = urllib.request.Request(f"{server.url}{path}", body, headers, method="PUT")
+    urllib.request.urlopen(request).close()
+
+
 def test_every_block_of_the_page_is_run() -> None:
     marks = re.findall(r"<!-- (\S+) -->", (ROOT / PAGE).read_text(encoding="utf-8"))
 
-    steps = ["order", "look", "mistake", "dead", "redrive", "schedule"]
+    steps = ["order", "look", WAREHOUSE, "mistake", "dead", "redrive", "schedule"]
     assert marks == [*FILES, *steps]

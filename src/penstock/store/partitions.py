@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
-from penstock.store.database import Database
+from penstock.domain.errors import PenstockError
+from penstock.store.database import Collision, Database
 
 _CREATE = (
     "create_history",
@@ -20,6 +22,8 @@ _CREATE = (
     "create_body",
 )
 
+_log = logging.getLogger("penstock.store")
+
 
 class Partitions:
     def __init__(self, db: Database) -> None:
@@ -28,6 +32,7 @@ class Partitions:
         self._new: set[int] = set()
         self._make: Callable[[int], None] | None = None
         self._to_drop: list[int] = []  # after the commit, which a change of the schema would cause
+        self._left: set[int] = set()  # removed, but their tables could not be dropped
 
     def make_elsewhere(self, make: Callable[[int], None], known: set[int]) -> None:
         """Create days in another transaction, because this one may last long or be rolled back."""
@@ -41,10 +46,20 @@ class Partitions:
         self._to_drop = []
 
     def keep(self) -> None:
-        """After a commit: the days created in it exist; those removed in it lose their tables."""
+        """After a commit: the days created in it exist; those removed in it lose their tables.
+
+        An error is not one of the transaction: another one may be reading the tables.  They are
+        dropped with a later day, or when a store is opened.
+        """
         self._new = set()
         for day in self._to_drop:
-            self._drop_tables(day)
+            try:
+                self._drop_tables(day)
+                self._left.discard(day)
+            except (PenstockError, Collision):
+                _log.warning("tables of removed day %s could not be dropped", day, exc_info=True)
+                self._left.add(day)
+                self._db.rollback()
         self._to_drop = []
 
     def forget(self) -> None:
@@ -72,12 +87,13 @@ class Partitions:
         self._db.raise_time_limits()
         self.ensure(to_day)
         self._db.post("partitions.lock")
-        if day not in self.days():
+        days = self.days()
+        if day not in days:
             return  # another process was faster
         self._db.run("partitions.save_bodies", {"day": day}, day=day, to_day=to_day)
         self._db.run("partitions.point_bodies", {"day": day, "to_day": to_day})
         if self._db.commits_schema:
-            self._to_drop.append(day)
+            self._to_drop += [day, *sorted(self._left.difference(days))]
         else:
             self._drop_tables(day)
         self._db.run("partitions.remove_day", {"day": day})

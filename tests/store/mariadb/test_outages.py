@@ -5,8 +5,9 @@ from collections import Counter
 
 import pytest
 
-from penstock.domain.errors import StoreUnavailable
-from penstock.domain.limits import DAY
+from penstock.domain.errors import StoreUnavailable, TooLarge
+from penstock.domain.limits import DAY, Limits
+from penstock.domain.message.lease import Verb
 from penstock.domain.queue.queue import QueueSettings
 from tests.clocks import NOON
 from tests.store.counter_checks import check_counters
@@ -17,6 +18,7 @@ from tests.support.mariadb import MariadbServer
 NODES = 8
 GROUPS = 4
 EACH = 20
+MB = 1024 * 1024
 
 
 def cut_off(server: MariadbServer, url: str) -> None:
@@ -73,6 +75,73 @@ def test_a_transaction_that_waited_too_long_for_a_lock_is_run_again(
 
         timer.join()
     assert driver.counts(mail).leased == 0
+
+
+def test_tables_of_a_day_that_are_being_read_are_dropped_with_a_later_day(
+    open_one, mariadb_server, mariadb_url
+):
+    driver = open_one("?timeout_ms=2000", lanes=1)  # waits one second for a lock
+    mail = driver.queue()
+    driver.send(mail)
+    today = driver.now // DAY
+    driver.clock.advance(days=1)
+    driver.send(mail)
+    driver.clock.advance(days=1)
+    with mariadb_server.connect(mariadb_url) as other, other.cursor() as cursor:
+        other.begin()
+        cursor.execute(f"SELECT * FROM history_{today}")
+
+        driver.write(lambda s: s.maintenance.drop_day(today, now=driver.now))
+
+        kept = driver.send(mail)
+        assert kept in driver.claim_ids(mail)
+        other.rollback()
+        driver.write(lambda s: s.maintenance.drop_day(today + 1, now=driver.now))
+        cursor.execute("SHOW TABLES LIKE 'history_%'")
+        assert [name for (name,) in cursor.fetchall()] == [f"history_{today + 2}"]
+
+
+def test_a_commit_before_the_connection_is_lost_has_not_failed(
+    open_one, mariadb_server, monkeypatch
+):
+    driver = open_one(lanes=1)
+
+    def add_and_be_cut_off_after_the_commit(session) -> None:
+        [(process,)] = session.db.rows("session.process")
+        session.db.raise_time_limits()
+        session.queues.add("mail", QueueSettings(), now=NOON)
+
+        def cut_off(_) -> None:
+            with mariadb_server.connect() as connection, connection.cursor() as cursor:
+                cursor.execute(f"KILL {process}")
+
+        monkeypatch.setattr(session.db._link, "limit_waits", cut_off)  # called after the commit
+
+    driver.write(add_and_be_cut_off_after_the_commit)
+
+    mail = driver.read(lambda s: s.queues.find("mail"))
+    assert driver.claim_ids(mail) == []
+
+
+def test_a_body_larger_than_a_packet_is_refused_and_the_store_works_on(driver):
+    mail = driver.queue()
+
+    with pytest.raises(TooLarge, match=r"max_allowed_packet \(16777216\)"):
+        driver.send(mail, body=f'"{"x" * 16 * MB}"', limits=Limits(max_body_bytes=64 * MB))
+
+    driver.send(mail)
+
+
+def test_results_that_are_larger_than_a_packet_together_are_stored_one_by_one(driver):
+    mail = driver.queue()
+    driver.send_many(mail, 2)
+    both = driver.claim(mail, 2)
+    result = f'"{"x" * 9 * MB}"'
+
+    with driver.together():
+        tickets = [driver.submit_act(Verb.COMPLETE, m, result=result) for m in both]
+
+    assert [answer.state for ticket in tickets for answer in ticket.result(WAIT_S)] == ["done"] * 2
 
 
 def test_eight_nodes_do_not_get_stuck_and_keep_every_group_in_order(open_one):

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from penstock.domain.errors import PenstockError
 from penstock.store.mariadb.connection import MariadbDatabase
 from penstock.store.mariadb.statements import insert_texts, literal, lock_slots, slot_of, statements
 from penstock.store.mariadb.store import make_day
@@ -111,3 +112,13 @@ def test_an_insert_of_many_large_rows_is_split():
 
     assert len(texts) == 5
     assert max(map(len, texts)) < 4 * 1024 * 1024
+
+
+def test_a_statement_that_failed_outside_of_a_transaction_does_not_fail_the_next_one(database):
+    with pytest.raises(PenstockError, match="SQL syntax"):
+        database.script("NO STATEMENT")
+
+    database.begin(durable=True)
+
+    assert database.rows("partitions.days") == [(DAY,)]
+    database.rollback()

@@ -11,8 +11,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.domain.errors import StoreRefused, StoreUnavailable
-from penstock.store.database import Row
+from penstock.domain.errors import PenstockError, StoreRefused, StoreUnavailable, TooLarge
+from penstock.store.database import Collision, Row
 from penstock.store.mariadb.link import MariadbError, MariadbLink, Result
 from penstock.store.mariadb.statements import (
     Found,
@@ -29,6 +29,7 @@ MIN_PACKET = 16 * 1024 * 1024
 _PATIENCE_MS = 600_000  # for migrations and other long steps
 _PATIENT_IDLE_S = 60  # … between two of their statements
 _MAX_WAITING_BYTES = 1024 * 1024  # of statements that wait to be sent
+_PACKET_HEAD = 1024  # bytes of a packet that are not for statements, generously
 _NOTHING: Found = {}
 
 # Whatever the server's default is.  NO_BACKSLASH_ESCAPES: a quote is the only character of a text
@@ -148,6 +149,8 @@ class MariadbDatabase:
 
     def begin(self, *, durable: bool) -> None:
         """Each commit is on the disk when it returns: MariaDB has no setting per transaction."""
+        if self._error is not None:  # of a statement outside of a transaction
+            self.rollback()
         self._is_open = True
         self._send(self._begin, None, count=self._begin_count)
 
@@ -219,9 +222,17 @@ class MariadbDatabase:
     def _send(self, text: bytes, reply: Reply | None, *, count: int = 1) -> None:
         if self._error is not None:  # the transaction is lost, so nothing may run outside of it
             raise self._error
+        size = len(text) + 1  # they are separated
+        if self._waiting_bytes + size > self._most_bytes:
+            if size > self._most_bytes:
+                raise TooLarge(
+                    f"a statement of {size} bytes is larger than MariaDB's max_allowed_packet"
+                    f" ({self._packet})"
+                )
+            self._flush()
         self._waiting.append((text, reply))
         self._waiting += [(b"", None)] * (count - 1)
-        self._waiting_bytes += len(text)
+        self._waiting_bytes += size
         if self._waiting_bytes > _MAX_WAITING_BYTES:
             self._flush()
 
@@ -266,6 +277,8 @@ class MariadbDatabase:
             raise StoreRefused(
                 f"MariaDB's max_allowed_packet is {packet}; it must be at least {MIN_PACKET}"
             )
+        self._packet: int = packet
+        self._most_bytes = packet - _PACKET_HEAD
         self._set_usual_limits(is_read_only=read_only)
         self._is_read_only = read_only
 
@@ -285,12 +298,16 @@ class MariadbDatabase:
         self._flush()
 
     def _end(self) -> None:
+        """Raises nothing: the transaction has ended, and a commit must not seem to have failed."""
         self._is_open = False
         if self._is_patient:
             self._is_patient = False
             if not self._link.is_lost:
                 self._link.limit_waits(self._url.timeout_ms + 500)
-                self._set_usual_limits(is_read_only=self._is_read_only)
+                try:
+                    self._set_usual_limits(is_read_only=self._is_read_only)
+                except (PenstockError, Collision):
+                    self._link.end()  # so that the session is replaced
 
 
 def refuse_old(version: str) -> None:

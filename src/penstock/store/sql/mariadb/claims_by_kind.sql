@@ -2,7 +2,8 @@
 
 -- name: claim
 -- As in common/, plus row locks. The first messages are found without locks; those that another
--- transaction has locked meanwhile are left out, and free_heads finds the ones behind them.
+-- transaction has locked meanwhile are left out, and free_heads finds the ones behind them. Locked
+-- at the end again: otherwise rows would be read as they were before they were locked.
 SELECT {leased_columns}
   FROM (SELECT message_no AS no, size AS bytes,
                sum(size) OVER (ORDER BY priority, turn, order_no ROWS UNBOUNDED PRECEDING) AS total
@@ -29,7 +30,8 @@ SELECT {leased_columns}
  STRAIGHT_JOIN message AS m FORCE INDEX (PRIMARY)
     ON m.message_no = sized.no
  WHERE total <= CAST(:max_bytes AS signed)
-    OR total = bytes;
+    OR total = bytes
+   FOR UPDATE;
 UPDATE message
    SET {leased}
  WHERE message_no IN ({found:message_no});

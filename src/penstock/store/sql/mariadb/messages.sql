@@ -118,7 +118,8 @@ SELECT {columns}
 
 -- name: claim
 -- As in common/, plus row locks: claims skip each other's rows instead of waiting for them. The
--- first statement returns the messages as the second one leaves them.
+-- first statement returns the messages as the second one leaves them. Locked at the end again: that
+-- reads them as they were locked, whenever the statement's view of committed rows was made.
 SELECT {leased_columns}
   FROM (SELECT message_no AS no, size AS bytes,
                sum(size) OVER (ORDER BY priority, turn, order_no ROWS UNBOUNDED PRECEDING) AS total
@@ -134,7 +135,8 @@ SELECT {leased_columns}
  STRAIGHT_JOIN message AS m FORCE INDEX (PRIMARY)
     ON m.message_no = sized.no
  WHERE total <= CAST(:max_bytes AS signed)
-    OR total = bytes;
+    OR total = bytes
+   FOR UPDATE;
 UPDATE message
    SET {leased}
  WHERE message_no IN ({found:message_no});
