@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Self
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -31,6 +32,7 @@ from penstock.domain.bus.endpoint import DeliveryOrder
 from penstock.domain.bus.filter_policy import FilterScope
 from penstock.domain.bus.subscription import Dispatch, MessageFormat
 from penstock.domain.errors import (
+    InvalidRequest,
     QueueExists,
     QueueFull,
     TopicNotEmpty,
@@ -93,6 +95,12 @@ class Endpoint(RequestRecord):
 
     def change(self, present: endpoint.Endpoint | None) -> endpoint.Endpoint:
         """The stored endpoint, with what this request leaves out from the present one."""
+        inherits = present and present.headers and self.headers is None
+        if present and inherits and _origin(self.url) != _origin(present.url):
+            raise InvalidRequest(
+                "the url has another scheme, host or port: give headers again, as their values "
+                "may be secret"
+            )
         made = endpoint.Endpoint(
             url=self.url,
             order=self.order,
@@ -107,6 +115,14 @@ class Endpoint(RequestRecord):
             if (value := getattr(self, name)) is not None
         }
         return msgspec.structs.replace(made, **given)
+
+
+def _origin(url: str) -> tuple[str, str]:
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # it is rejected later
+        return "", ""
+    return parts.scheme, parts.netloc.rpartition("@")[2].lower()
 
 
 EndpointTarget = Annotated[

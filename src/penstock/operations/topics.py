@@ -8,7 +8,7 @@ from typing import Any
 from penstock.api import topics
 from penstock.api.topics import AllPublished, Event, Events, Published, Subscribe, Subscription
 from penstock.domain.access.api_key import Role, allow, sees
-from penstock.domain.bus.topic import check_topic, queue_name
+from penstock.domain.bus.topic import check_own_queue, check_topic, queue_name
 from penstock.domain.errors import TopicNotFound
 from penstock.domain.limits import Limits
 from penstock.domain.message.draft import Draft
@@ -57,18 +57,18 @@ class TopicOperations:
         put = self._topics.put(_name(call, Role.OPERATE))
         return put.map(lambda done: put_answer(_topic(call, done.view), done.is_new))
 
-    def page(self, call: Call[None, topics.ListTopics]) -> Work[topics.Topics]:
+    def page(self, call: Call[None, topics.ListTopics]) -> Steps[topics.Topics]:
         limit = call.query.limit
-
-        def answer(found: list[Any]) -> topics.Topics:
-            seen = [topic for topic in found if sees(call.caller, topic.name)]
-            return topics.Topics(
-                topics=[topics.Topic.of(topic, call.instant) for topic in seen],
-                next=found[-1].name if len(found) == limit else None,
-            )
-
-        after, prefix = call.query.cursor or "", call.query.prefix or ""
-        return self._topics.page(prefix=prefix, after=after, limit=limit).map(answer)
+        found = yield from self._topics.visible(
+            lambda name: sees(call.caller, name),
+            prefix=call.query.prefix or "",
+            after=call.query.cursor or "",
+            limit=limit,
+        )
+        return topics.Topics(
+            topics=[topics.Topic.of(topic, call.instant) for topic in found],
+            next=found[-1].name if len(found) == limit else None,
+        )
 
     def get(self, call: Call[None, None]) -> Work[topics.Topic]:
         return self._topics.get(_name(call, Role.READ)).map(lambda view: _topic(call, view))
@@ -106,6 +106,7 @@ class TopicOperations:
         topic, name = _subscription(call, Role.OPERATE)
         found = yield from self._topics.subscription(topic, name)
         if with_queue:
+            check_own_queue(found)
             yield from self._queues.purge(found.queue)
         yield from self._topics.unsubscribe(topic, name, with_queue=with_queue)
 

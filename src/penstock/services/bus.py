@@ -176,6 +176,7 @@ class Bus:
                 now=now,
                 message_id=self._new_id(now),
                 limits=limits,
+                is_of_bus=True,
             )
             for event, found in events
             for subscription in found

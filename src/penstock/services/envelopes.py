@@ -6,7 +6,7 @@ and the same for all nodes.
 
 from __future__ import annotations
 
-from functools import lru_cache
+import hashlib
 
 from penstock.domain.bus import envelope
 from penstock.ports.clock import Clock
@@ -24,7 +24,7 @@ class EnvelopeSigner:
         self._clock = clock
         self._key_pairs = key_pairs
         self._key_pair: KeyPair | None = None
-        self._sign = lru_cache(maxsize=_MAX_CACHED)(self._sign_anew)
+        self._signatures: dict[bytes, str] = {}  # by digest: texts may be large
 
     @property
     def is_loaded(self) -> bool:
@@ -55,7 +55,19 @@ class EnvelopeSigner:
 
     def complete(self, text: str, *, base: str) -> str:
         """The envelope as it goes out from this address; `load` comes first."""
-        return envelope.complete(text, base=base, sign=self._sign)
+        return envelope.complete(text, base=base, sign=self._sign, secret=self._store.secret)
 
-    def _sign_anew(self, text: str, version: str) -> str:
-        return "" if self._key_pair is None else self._key_pair.sign(text, version)
+    def unsubscribe_token(self, subscription_arn: str) -> str:
+        return envelope.unsubscribe_token(subscription_arn, self._store.secret)
+
+    def _sign(self, text: str, version: str) -> str:
+        if self._key_pair is None:
+            return ""
+        key = hashlib.sha256(f"{version} {text}".encode()).digest()
+        found = self._signatures.get(key)
+        if found is None:
+            found = self._key_pair.sign(text, version)
+            if len(self._signatures) >= _MAX_CACHED:
+                self._signatures.clear()
+            self._signatures[key] = found
+        return found

@@ -82,9 +82,17 @@ class MessageService:
         """Check a draft and give it an id; raises InvalidRequest or TooLarge."""
         return self._draft_at(self._clock.now(), queue, draft)
 
-    def _draft_at(self, now: int, queue: Queue, draft: Draft) -> NewMessage:
-        message_id = uuid7(now, self._dice.digits(ID_DIGITS))
-        return send(draft, queue, now=now, message_id=message_id, limits=self._limits)
+    def _draft_at(
+        self, now: int, queue: Queue, draft: Draft, *, is_of_bus: bool = False
+    ) -> NewMessage:
+        return send(
+            draft,
+            queue,
+            now=now,
+            message_id=uuid7(now, self._dice.digits(ID_DIGITS)),
+            limits=self._limits,
+            is_of_bus=is_of_bus,
+        )
 
     def send_to(self, name: str, drafts: Sequence[Draft]) -> Ticket[list[Sent | PenstockError]]:
         """Send to the queue of this name; raises InvalidRequest or TooLarge, and then sends none.
@@ -128,6 +136,16 @@ class MessageService:
     def send_one(self, name: str, draft: Draft) -> Steps[Sent]:
         """Raises InvalidRequest, TooLarge, QueueNotFound or QueueFull."""
         [answer] = yield self.send_to(name, [draft])
+        if isinstance(answer, PenstockError):
+            raise self.error_of(name, answer)
+        sent: Sent = answer
+        return sent
+
+    def send_for_bus(self, name: str, draft: Draft) -> Steps[Sent]:
+        """Send a draft that the bus has made; raises TooLarge, QueueNotFound or QueueFull."""
+        queue = self._directory.cached(name) or (yield self._directory.load_to_send(name))
+        new = self._draft_at(self._clock.now(), queue, draft, is_of_bus=True)
+        [answer] = yield self._store.send([new])
         if isinstance(answer, PenstockError):
             raise self.error_of(name, answer)
         sent: Sent = answer

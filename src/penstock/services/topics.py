@@ -32,12 +32,13 @@ from penstock.domain.errors import (
 from penstock.domain.queue.queue import Queue, QueueSettings, check_settings
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Session, Store
-from penstock.ports.unit_of_work import Work, read, write
+from penstock.ports.unit_of_work import Steps, Work, read, write
 from penstock.services.circuits import transitions
 from penstock.services.directory import Directory
 from penstock.services.queues import CHUNK
 
 _REVISION_DIGITS = 13
+ChangeQueue = Callable[[SubscriptionSettings, QueueSettings], QueueSettings]
 
 
 class TopicView(msgspec.Struct, frozen=True):
@@ -109,6 +110,18 @@ class TopicService:
 
     def page(self, *, prefix: str = "", after: str = "", limit: int = 100) -> Work[list[Topic]]:
         return read(self._store, lambda s: s.topics.page(prefix=prefix, after=after, limit=limit))
+
+    def visible(
+        self, sees: Callable[[str], bool], *, prefix: str = "", after: str = "", limit: int
+    ) -> Steps[list[Topic]]:
+        """A page of the topics that the caller sees: a cursor must not name another one."""
+        shown: list[Topic] = []
+        while True:
+            found = yield from self.page(prefix=prefix, after=after, limit=limit)
+            shown += [topic for topic in found if sees(topic.name)]
+            if len(found) < limit or len(shown) >= limit:
+                return shown[:limit]
+            after = found[-1].name
 
     def remove(self, name: str, *, force: bool = False) -> Work[None]:
         """Remove it; with force also its subscriptions, but not their queues and messages."""
@@ -214,9 +227,17 @@ class TopicService:
         return write(self._store, do)
 
     def change_subscription(
-        self, topic: str, name: str, change: Callable[[SubscriptionSettings], SubscriptionSettings]
+        self,
+        topic: str,
+        name: str,
+        change: Callable[[SubscriptionSettings], SubscriptionSettings],
+        *,
+        change_queue: ChangeQueue | None = None,
     ) -> Work[Subscription]:
-        """Derive its settings from the present ones; `change` may run more than once."""
+        """Derive its settings from the present ones; `change` may run more than once.
+
+        `change_queue`: derives the settings of its queue from its own and the present ones.
+        """
         now = self._clock.now()
 
         def do(session: Session) -> Subscription:
@@ -224,6 +245,11 @@ class TopicService:
             topic_no = existing_topic(session, topic).topic_no
             session.topics.touch(topic_no, revision=revision)
             found = existing_subscription(session, topic, name)
+            settings = self._checked(session, change(found.settings), now=now)
+            if change_queue is not None:
+                queue = session.queues.lock(found.queue) or session.queues.named(found.queue)
+                wanted = check_settings(change_queue(settings, queue.settings), name=queue.name)
+                self._queue(session, queue.name, wanted, now=now)
             session.topics.subscribe(
                 topic_no,
                 name,
@@ -231,7 +257,7 @@ class TopicService:
                 kinds=found.kinds,
                 dispatch=found.dispatch,
                 now=now,
-                settings=self._checked(session, change(found.settings), now=now),
+                settings=settings,
                 shares_queue=True,
             )
             return existing_subscription(session, topic, name)
@@ -251,13 +277,15 @@ class TopicService:
         """Remove the subscription; its queue stays, so that its messages can still be handled.
 
         `with_queue` also removes the queue and its messages; if there may be many, purge it first
-        (`Queues.purge_some`).
+        (`Queues.purge_some`).  Raises InvalidRequest for a queue that existed before.
         """
         now = self._clock.now()
 
         def do(session: Session) -> None:
             revision = self._revision()
             found = existing_subscription(session, topic, name)
+            if with_queue:
+                topics.check_own_queue(found)
             session.topics.touch(existing_topic(session, topic).topic_no, revision=revision)
             session.topics.unsubscribe(found.subscription_no)
             _remove_endpoints(session, [found], now=now)

@@ -156,3 +156,20 @@ def test_a_filter_must_be_json_and_of_attributes_flat():
 
 def test_each_filter_is_compiled_once():
     assert compile_filter('{"a": ["b"]}', BODY) is compile_filter('{"a": ["b"]}', BODY)
+
+
+def test_a_body_of_deeply_nested_arrays_is_flattened():
+    body: Any = "b"
+    for _ in range(600):
+        body = [body]
+
+    assert matches_body({"a": ["b"]}, {"a": body})
+
+
+def test_a_filter_that_is_nested_too_deeply_is_rejected():
+    policy = '["b"]'
+    for _ in range(900):
+        policy = f'{{"a": {policy}}}'
+
+    with pytest.raises(InvalidFilter, match="too complex"):
+        compile_filter(policy, BODY)

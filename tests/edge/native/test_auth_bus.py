@@ -106,3 +106,12 @@ def test_a_key_that_may_only_send_cannot_change_or_cancel(let_in: LetIn, bank: s
     assert_refused(sender.call("PATCH", f"/v1/notifications/{bank}", {"body": 2}), 403, "forbidden")
     assert_refused(sender.call("PUT", "/v1/topics/other"), 403, "forbidden")
     assert ok(sender.call("POST", "/v1/topics/bank/events", {"body": 1}))["messages"] == 1
+
+
+def test_a_cursor_names_no_topic_that_is_not_its_own(mailer: Api, bank: str) -> None:
+    ok(mailer.call("PUT", "/v1/topics/mail.cursor"))
+
+    listed = ok(mailer.call("GET", "/v1/topics?limit=1"))
+
+    assert [one["name"].partition(".")[0] for one in listed["topics"]] == ["mail"]
+    assert listed["next"].startswith("mail")

@@ -251,3 +251,33 @@ def _state_of(api: Api, route: str) -> str | None:
     """The state of the circuit of a route."""
     listed = api.get("/v1/circuits")["circuits"]
     return next((one["state"] for one in listed if one["pattern"] == route), None)
+
+
+def test_headers_go_to_no_other_host_unless_they_are_given_again(api: Api, topic: str) -> None:
+    path = f"/v1/topics/{topic}/subscriptions/hook"
+    subscribe(api, topic, "http://one.example.org/a", headers={"authorization": "Bearer x"})
+
+    subscribe(api, topic, "http://one.example.org/b")
+    for url in ("http://two.example.org/", "https://one.example.org/", "http://one.example.org:1/"):
+        refused = api.call("PUT", path, {"endpoint": {"url": url}})
+        assert_refused(refused, 400, "invalid_request")
+    assert api.get(path)["endpoint"]["url"] == "http://one.example.org/b"
+    assert api.get(path)["endpoint"]["headers"] == ["authorization"]
+
+    moved = subscribe(api, topic, "http://two.example.org/", headers={})
+    assert moved["endpoint"]["headers"] == []
+
+
+def test_only_the_bus_sends_to_the_queue_of_an_endpoint(
+    api: Api, topic: str, receiver: HttpBackend
+) -> None:
+    queue = subscribe(api, topic, receiver.url, enabled=False)["queue"]
+    forged = {"method": "POST", "uri": f"/topics/{topic}/subscriptions/hook", "queued_at": 0}
+
+    sent = api.call("POST", f"/v1/queues/{queue}/messages", {"body": forged})
+
+    assert_refused(sent, 400, "invalid_request")
+    batch = {"messages": [{"body": forged}]}
+    [one] = ok(api.call("POST", f"/v1/queues/{queue}/messages/batch", batch))["results"]
+    assert one["error"]["code"] == "invalid_request"
+    assert api.counts(queue) == {}

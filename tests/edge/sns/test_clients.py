@@ -11,6 +11,7 @@ from typing import Any
 
 import boto3
 import httpx
+import pytest
 from aiobotocore.session import get_session
 
 from penstock.domain.access.api_key import Role
@@ -66,19 +67,26 @@ def test_the_aws_command_line_goes_the_whole_way(
     assert sns.aws.bodies(queue) == ["from the command line"]
 
 
+def client_with_key(
+    service: str, server: LiveServer, *roles: Role, queues: tuple[str, ...] = ("*",)
+) -> Any:
+    """boto3's client with a new key, which has all roles if none is given."""
+    keys = server.broker.keys
+    made = keys.create("a test", roles=roles or tuple(Role), queues=queues).result()
+    server.broker.refresh_keys()
+    options = {
+        **OPTIONS,
+        "aws_access_key_id": made.key.key_id,
+        "aws_secret_access_key": keys.signing_secret(made.key),
+    }
+    return boto3.client(service, endpoint_url=server.url, **options)
+
+
 def test_a_key_needs_the_role_and_the_topic(make_server: MakeServer) -> None:
     server = make_server(auth={"required": "always"})
-    broker = server.broker
 
     def client(*roles: Role, queues: tuple[str, ...] = ("*",)) -> Any:
-        made = broker.keys.create("a test", roles=roles, queues=queues).result()
-        broker.refresh_keys()
-        options = {
-            **OPTIONS,
-            "aws_access_key_id": made.key.key_id,
-            "aws_secret_access_key": broker.keys.signing_secret(made.key),
-        }
-        return boto3.client("sns", endpoint_url=server.url, **options)
+        return client_with_key("sns", server, *roles, queues=queues)
 
     topic = client(Role.OPERATE).create_topic(Name="orders")["TopicArn"]
 
@@ -91,6 +99,52 @@ def test_a_key_needs_the_role_and_the_topic(make_server: MakeServer) -> None:
     fields = {"Action": "ListTopics", "Version": "2010-03-31"}
     unsigned = httpx.post(server.url, data=fields, trust_env=False)
     assert (unsigned.status_code, "MissingAuthenticationToken" in unsigned.text) == (403, True)
+
+
+def test_an_unsigned_request_needs_the_token_of_an_envelope(make_server: MakeServer) -> None:
+    server = make_server(auth={"required": "always"})
+    sns, sqs = client_with_key("sns", server), client_with_key("sqs", server)
+    topic = sns.create_topic(Name="orders")["TopicArn"]
+    queue = sqs.create_queue(QueueName="mail")["QueueUrl"]
+    sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=queue_arn(queue))
+    sns.publish(TopicArn=topic, Message="m")
+    [message] = sqs.receive_message(QueueUrl=queue)["Messages"]
+    unsubscribe = json.loads(message["Body"])["UnsubscribeURL"]
+    without, _, token = unsubscribe.partition("&Token=")
+
+    for url in (without, f"{without}&Token={token[1:]}0"):
+        assert httpx.get(url, trust_env=False).status_code == 403
+    assert len(sns.list_subscriptions()["Subscriptions"]) == 1
+
+    assert httpx.get(unsubscribe, trust_env=False).status_code == 200
+    assert not sns.list_subscriptions()["Subscriptions"]
+
+
+def test_tokens_of_lists_name_only_topics_of_the_key(
+    make_server: MakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("subscriptions", "topics"):
+        monkeypatch.setattr(f"penstock.edge.sns.{module}.PAGE", 1)
+    server = make_server(auth={"required": "always"})
+    admin = client_with_key("sns", server)
+    queue = client_with_key("sqs", server).create_queue(QueueName="mail")["QueueUrl"]
+    for name in ("bank", "mail", "mail2", "salaries"):
+        topic = admin.create_topic(Name=name)["TopicArn"]
+        admin.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=queue_arn(queue))
+    limited = client_with_key("sns", server, queues=("mail*",))
+
+    for operation, part in (
+        (limited.list_topics, "Topics"),
+        (limited.list_subscriptions, "Subscriptions"),
+    ):
+        first = operation()
+        second = operation(NextToken=first["NextToken"])
+        last = operation(NextToken=second["NextToken"])
+        found = [one["TopicArn"].rpartition(":")[2] for one in first[part] + second[part]]
+        assert found == ["mail", "mail2"]
+        assert first["NextToken"].startswith("mail")
+        assert second["NextToken"].startswith("mail2")
+        assert (last[part], "NextToken" in last) == ([], False)
 
 
 def test_an_unknown_operation_is_an_error(server: LiveServer) -> None:

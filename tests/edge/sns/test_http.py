@@ -137,3 +137,40 @@ def test_the_urls_of_envelopes_open_nothing_else(tmp_path: Any) -> None:
         answer = httpx.get(f"{server.url}/?{query}", trust_env=False)
 
     assert (answer.status_code, "MissingAuthenticationToken" in answer.text) == (403, True)
+
+
+def test_a_password_in_a_url_is_not_shown(pusher: Sns) -> None:
+    topic = pusher.topic()
+    given = "http://user:s3cret@one.example.org/hook"
+
+    def subscribe_it() -> str:
+        answer = pusher.client.subscribe(
+            TopicArn=topic, Protocol="http", Endpoint=given, ReturnSubscriptionArn=True
+        )
+        return str(answer["SubscriptionArn"])
+
+    arn = subscribe_it()
+
+    assert subscribe_it() == arn
+    [listed] = pusher.client.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"]
+    shown = pusher.client.get_subscription_attributes(SubscriptionArn=arn)["Attributes"]
+    assert listed["Endpoint"] == shown["Endpoint"] == "http://user:****@one.example.org/hook"
+
+
+def test_changed_policies_apply_to_the_deliveries(pusher: Sns, receiver: HttpBackend) -> None:
+    topic, dead = pusher.topic(), pusher.aws.make()
+    arn = subscribe(pusher, topic, receiver, RawMessageDelivery="true")
+    policy = {"minDelayTarget": 1, "maxDelayTarget": 1, "numRetries": 1}
+    for name, value in (
+        ("DeliveryPolicy", {"healthyRetryPolicy": policy}),
+        ("RedrivePolicy", {"deadLetterTargetArn": queue_arn(dead)}),
+    ):
+        pusher.client.set_subscription_attributes(
+            SubscriptionArn=arn, AttributeName=name, AttributeValue=json.dumps(value)
+        )
+    receiver.answer(500)
+
+    pusher.publish(topic, "unwanted")
+
+    receiver.wait_for(3)
+    assert eventually(lambda: pusher.aws.receive(dead))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.edge.api import Api
+from tests.edge.api import Api, assert_refused
 from tests.edge.sns.sns import Sns, queue_arn, refused
 from tests.edge.sqs.aws import ACCOUNT, Aws, name_of
 
@@ -151,3 +151,19 @@ def test_both_apis_publish_to_the_same_subscriptions(sns: Sns, topic: str, api: 
     assert name_of(queue) in [
         one["queue"] for one in api.get(f"/v1/topics/{name}")["subscriptions"]
     ]
+
+
+def test_a_subscribed_queue_is_removed_with_no_subscription(
+    sns: Sns, aws: Aws, api: Api, topic: str, queue: str
+) -> None:
+    arn = sns.subscribe(topic, queue)
+    aws.send(queue, "not of the topic")
+    *_, name, subscription = arn.split(":")
+    path = f"/v1/topics/{name}/subscriptions/{subscription}"
+
+    refused = api.call("DELETE", path, params={"with_queue": "true"})
+
+    assert_refused(refused, 400, "invalid_request")
+    assert "not the subscription's own" in refused.text
+    assert aws.bodies(queue) == ["not of the topic"]
+    assert api.call("DELETE", path).status_code == 204

@@ -6,16 +6,18 @@ adds the address of the server that sends it, and the signature, which covers wh
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from urllib.parse import urlencode
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import msgspec
 
 from penstock.domain.message.attribute_types import STRING, SUBJECT, TYPES, types_of
+from penstock.domain.message.draft import ENVELOPE_KIND
 
-KIND = "sns.envelope"  # of messages whose body is one
+KIND = ENVELOPE_KIND  # of messages whose body is one
 TYPE_HEADER = "x-amz-sns-message-type"  # of a delivery whose payload is an envelope
 CERTIFICATE = "SimpleNotificationService.pem"
 
@@ -134,10 +136,11 @@ def with_base(envelope: Envelope, base: str) -> Envelope:
     )
 
 
-def complete(text: str, *, base: str, sign: Sign) -> str:
+def complete(text: str, *, base: str, sign: Sign, secret: bytes) -> str:
     """The envelope as it goes out; a text that is not an envelope stays as it is.
 
     `base`: scheme, host and port of this server as the receiver sees them, unless it has them.
+    `secret`: of the store; signs the token that unsubscribes.
     """
     try:
         found = _decode(text)
@@ -146,7 +149,19 @@ def complete(text: str, *, base: str, sign: Sign) -> str:
     if found.signing_cert_url is None:
         found = with_base(found, base)
     signature = sign(text_to_sign(found), found.signature_version)
-    return to_text(msgspec.structs.replace(found, signature=signature))
+    unsubscribe = found.unsubscribe_url and _with_token(found.unsubscribe_url, secret)
+    return to_text(msgspec.structs.replace(found, signature=signature, unsubscribe_url=unsubscribe))
+
+
+def unsubscribe_token(subscription_arn: str, secret: bytes) -> str:
+    """What an unsigned request must give to end the subscription; ARNs are not secret."""
+    return hmac.digest(secret, f"unsubscribe {subscription_arn}".encode(), "sha256").hex()
+
+
+@lru_cache(maxsize=4_096)
+def _with_token(url: str, secret: bytes) -> str:
+    [arn] = parse_qs(urlsplit(url).query).get("SubscriptionArn", [""])
+    return f"{url}&{urlencode({'Token': unsubscribe_token(arn, secret)})}"
 
 
 def text_to_sign(envelope: Envelope) -> str:

@@ -99,6 +99,8 @@ class _Compiler:
         self.combinations = 1
 
     def object(self, given: dict[str, Any], *, depth: int) -> Matches:
+        if depth > MAX_COMBINATIONS:  # a condition there counts as many combinations
+            raise InvalidFilter("Filter policy is too complex")
         if not given and depth > 1:
             raise InvalidFilter("Empty objects are not allowed")
         parts = [self._member(name, rule, depth) for name, rule in given.items()]
@@ -192,9 +194,18 @@ def _leaf(name: str, tests: list[Test], presence: list[bool]) -> Matches:
 
 
 def _flat(values: list[Any]) -> list[Any]:
+    """The elements, also those of nested arrays, which may be too deep to recurse."""
     if not any(isinstance(one, list) for one in values):
         return values
-    return [inner for one in values for inner in (_flat(one) if isinstance(one, list) else [one])]
+    found: list[Any] = []
+    left = values[::-1]
+    while left:
+        one = left.pop()
+        if isinstance(one, list):
+            left += one[::-1]
+        else:
+            found.append(one)
+    return found
 
 
 def _parsed(text: str) -> Any:

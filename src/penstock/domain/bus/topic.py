@@ -15,9 +15,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from penstock.domain.bus.subscription import Dispatch
+from penstock.domain.bus.subscription import Dispatch, Subscription
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.message.draft import ID_CHARS, Draft, content_key
+from penstock.domain.message.draft import ID_CHARS, Draft, check_kind, content_key
 from penstock.domain.queue.queue import DedupScope, Ordering, check_name
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,77}")
@@ -105,6 +105,15 @@ def queue_name(topic: str, subscription: str) -> str:
     return check_name(name)
 
 
+def check_own_queue(subscription: Subscription) -> None:
+    """Check that the queue was made for this subscription; SNS subscribes any queue."""
+    if subscription.queue != f"{subscription.topic}{_BETWEEN}{subscription.name}":
+        raise InvalidRequest(
+            f"queue {subscription.queue!r} is not the subscription's own; unsubscribe without "
+            "with_queue, and remove the queue itself if nothing else uses it"
+        )
+
+
 def node_queue_name(queue: str, node: str) -> str:
     """A worker's own queue beside that of its subscription; raises InvalidRequest."""
     return check_name(f"{queue}{NODE_QUEUE_SEPARATOR}{node}")
@@ -127,6 +136,7 @@ def check_dispatch(queue: str, dispatch: Dispatch) -> None:
 def check_event(draft: Draft) -> Draft:
     if draft.attributes and not OWN.isdisjoint(draft.attributes):
         raise InvalidRequest(f"attributes named {TOPIC} and {EVENT_ID} are reserved for the bus")
+    check_kind(draft)
     return draft
 
 

@@ -8,6 +8,7 @@ from functools import lru_cache
 import msgspec
 from msgspec.structs import replace
 
+from penstock.domain.delivery.delivery import is_of_endpoint
 from penstock.domain.errors import InvalidRequest, TooLarge
 from penstock.domain.limits import DAY, MAX_INSTANT, NUL, Limits
 from penstock.domain.message import transfer
@@ -19,6 +20,7 @@ ID_CHARS = 36
 
 # The first digit of the fourth group also encodes the UUID variant: 10xx in binary.
 _VARIANT = {digit: "89ab"[int(digit, 16) & 0b11] for digit in "0123456789abcdef"}
+ENVELOPE_KIND = "sns.envelope"  # the server signs the bodies of such messages
 MAX_PRIORITY = 1_000_000
 MAX_TIMEOUT_MS = 366 * DAY
 _text = msgspec.json.Decoder(str)
@@ -69,8 +71,25 @@ class NewMessage(msgspec.Struct, frozen=True, gc=False):
     dedup_window_ms: int | None = None  # None: the queue's
 
 
-def send(draft: Draft, queue: Queue, *, now: int, message_id: str, limits: Limits) -> NewMessage:
-    """The message as it will be stored; raises InvalidRequest or TooLarge."""
+def send(
+    draft: Draft,
+    queue: Queue,
+    *,
+    now: int,
+    message_id: str,
+    limits: Limits,
+    is_of_bus: bool = False,
+) -> NewMessage:
+    """The message as it will be stored; raises InvalidRequest or TooLarge.
+
+    `is_of_bus`: the bus has made it; it may be an envelope, or a delivery to an endpoint.
+    """
+    if not is_of_bus:
+        check_kind(draft)
+        if queue.settings.labels and is_of_endpoint(queue):
+            raise InvalidRequest(
+                f"queue {queue.name!r} has the deliveries of an endpoint; publish to its topic"
+            )
     size = _check_size(draft, queue, limits)
     if draft.attributes:
         _check_attributes(draft, draft.attributes, limits)
@@ -166,6 +185,12 @@ def _check_labels(draft: Draft, limits: Limits) -> None:
         raise InvalidRequest("max_attempts must be from 1 to 1000000")
     if draft.timeout_ms is not None and not 1 <= draft.timeout_ms <= MAX_TIMEOUT_MS:
         raise InvalidRequest(f"timeout_ms must be from 1 to {MAX_TIMEOUT_MS}")
+
+
+def check_kind(draft: Draft) -> None:
+    """Check that a sender does not pass off its own text as an envelope."""
+    if draft.kind == ENVELOPE_KIND:
+        raise InvalidRequest(f"kind {ENVELOPE_KIND} is reserved for the bus; use another kind")
 
 
 def is_label(text: str, limits: Limits) -> bool:

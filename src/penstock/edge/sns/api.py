@@ -77,7 +77,12 @@ def protocol_of(request: Request) -> SnsQueryProtocol:
 def _operations(broker: Broker) -> dict[str, Operate]:
     topics = TopicActions(broker.topics, broker.queues)
     subscriptions = SubscriptionActions(
-        broker.topics, broker.queues, broker.messages, broker.clock, broker.dice
+        broker.topics,
+        broker.queues,
+        broker.messages,
+        broker.envelope_signer,
+        broker.clock,
+        broker.dice,
     )
     publishing = PublishActions(broker.bus)
     handlers: dict[str, Operate] = {

@@ -18,7 +18,7 @@ _ARN = re.compile(
 _ANY = frozenset(Role)
 MAX_TOPIC_CHARS = 78
 
-# Who opens a URL of an envelope: the token or the ARN in it is the secret.
+# Who opens a URL of an envelope: the token in it is the secret.
 OPENER = Caller("the URL of an envelope", frozenset(Role))
 OPENABLE = frozenset({"ConfirmSubscription", "Unsubscribe"})
 

@@ -38,7 +38,7 @@ _OPERATIONS: dict[str, tuple[Right, type[Input], type[AwsOutput] | None]] = {
     "SetTopicAttributes": (_OPERATE, wire.SetTopicAttributesInput, None),
     "Subscribe": (_OPERATE, wire.SubscribeInput, wire.SubscribeResult),
     "TagResource": (_OPERATE, wire.TagResourceInput, wire.Empty),
-    "Unsubscribe": (_OPERATE, wire.SubscriptionInput, None),
+    "Unsubscribe": (_OPERATE, wire.UnsubscribeInput, None),
     "UntagResource": (_OPERATE, wire.UntagResourceInput, wire.Empty),
 }
 OPERATIONS = {name: AwsOperation(name, *types) for name, types in _OPERATIONS.items()}

@@ -23,6 +23,7 @@ def is_opened(request: Request) -> bool:
     return (
         request.method == "GET"
         and not is_in_header(request)
+        and _SIGNED_FOR.search(request.query_bytes) is None
         and _OPENED.search(request.query_bytes) is not None
     )
 

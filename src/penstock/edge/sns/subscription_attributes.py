@@ -24,6 +24,7 @@ MAX_KEYS = 5  # of a filter
 DELIVERY_POLICY, REDRIVE_POLICY = f"{PREFIX}DeliveryPolicy", f"{PREFIX}RedrivePolicy"
 ENDPOINT = f"{PREFIX}Endpoint"  # as it was given
 SIGNED_UNSUBSCRIBE = f"{PREFIX}AuthenticateOnUnsubscribe"
+_MASK = "****"  # for a password, as on AWS
 _TIMEOUT_MS = 15 * SECOND
 _BOOLEANS = {"true": True, "false": False}
 _SCOPES = {
@@ -73,7 +74,7 @@ def changed(settings: SubscriptionSettings, name: str, value: str) -> Subscripti
         case "DeliveryPolicy":
             if value:
                 check_policy(value)
-            return _annotated(settings, DELIVERY_POLICY, value)
+            return _with_retries(_annotated(settings, DELIVERY_POLICY, value))
         case "RedrivePolicy":
             if value:
                 dead_letter_queue(value)
@@ -88,15 +89,13 @@ def confirmed(settings: SubscriptionSettings, *, is_strict: bool) -> Subscriptio
 
 
 def ends_by_url(settings: SubscriptionSettings) -> bool:
-    """Whether who knows its ARN may end it; the names of other APIs can be guessed."""
+    """Whether the URL in its envelopes may end it."""
     return PROTOCOL in settings.annotations and SIGNED_UNSUBSCRIBE not in settings.annotations
 
 
 def with_endpoint(settings: SubscriptionSettings, *, token: str, base: str) -> SubscriptionSettings:
     """Of a subscription over HTTP, which a token confirms; `base`: the address of this server."""
     settings = _annotated(settings, BASE, base)
-    policy = _retry_policy(settings)
-    delays = [delay * SECOND for delay in policy.delays] or [SECOND]
     url = urlsplit(settings.annotations[ENDPOINT])
     headers = {}
     if url.username is not None:
@@ -105,7 +104,7 @@ def with_endpoint(settings: SubscriptionSettings, *, token: str, base: str) -> S
     bare = url._replace(netloc=url.netloc.rpartition("@")[2], fragment="")
     endpoint = Endpoint(
         url=urlunsplit(bare),
-        retry_intervals_ms=tuple(delays),
+        retry_intervals_ms=_delays(settings),
         timeout_ms=_TIMEOUT_MS,
         headers=headers,
     )
@@ -120,6 +119,27 @@ def queue_of(settings: SubscriptionSettings) -> QueueSettings:
         max_crashes=None,
         dead_letter_queue=None if text is None else dead_letter_queue(text).name,
     )
+
+
+def with_limits(settings: SubscriptionSettings, queue: QueueSettings) -> QueueSettings:
+    """The settings of its queue after a change of its policies; the others stay."""
+    if settings.endpoint is None:
+        return queue
+    wanted = queue_of(settings)
+    return msgspec.structs.replace(
+        queue, max_attempts=wanted.max_attempts, dead_letter_queue=wanted.dead_letter_queue
+    )
+
+
+def _with_retries(settings: SubscriptionSettings) -> SubscriptionSettings:
+    if settings.endpoint is None:
+        return settings
+    endpoint = msgspec.structs.replace(settings.endpoint, retry_intervals_ms=_delays(settings))
+    return msgspec.structs.replace(settings, endpoint=endpoint)
+
+
+def _delays(settings: SubscriptionSettings) -> tuple[int, ...]:
+    return tuple(delay * SECOND for delay in _retry_policy(settings).delays) or (SECOND,)
 
 
 def _retry_policy(settings: SubscriptionSettings) -> RetryPolicy:
@@ -152,7 +172,7 @@ def shown(
         "TopicArn": topic_arn,
         "Owner": owner,
         "Protocol": protocol_of(one),
-        "Endpoint": annotations.get(ENDPOINT, queue_arn),
+        "Endpoint": shown_endpoint(one, queue_arn=queue_arn),
         "RawMessageDelivery": str(settings.format is not MessageFormat.SNS).lower(),
         "PendingConfirmation": str(settings.is_pending).lower(),
         "ConfirmationWasAuthenticated": "true",
@@ -165,6 +185,17 @@ def shown(
         if name in annotations:
             found[name.removeprefix(PREFIX)] = annotations[name]
     return found
+
+
+def shown_endpoint(one: Subscription, *, queue_arn: str) -> str:
+    """Its URL without the password, or the ARN of its queue."""
+    given = one.settings.annotations.get(ENDPOINT, queue_arn)
+    if protocol_of(one) == "sqs":
+        return given
+    url = urlsplit(given)
+    userinfo, at, host = url.netloc.rpartition("@")
+    user, colon, _ = userinfo.partition(":")
+    return urlunsplit(url._replace(netloc=f"{user}:{_MASK}@{host}")) if at and colon else given
 
 
 def protocol_of(one: Subscription) -> str:

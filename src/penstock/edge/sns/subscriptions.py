@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from hmac import compare_digest
 
 from penstock.domain.access.api_key import sees
 from penstock.domain.bus.formats import confirmation_of
@@ -15,14 +16,15 @@ from penstock.edge.aws.errors import AwsError
 from penstock.edge.sns import errors, subscription_attributes, wire
 from penstock.edge.sns.call import OPENER, SnsCall
 from penstock.edge.sns.errors import invalid_parameter, sns_error
-from penstock.edge.sns.subscription_attributes import ENDPOINT, protocol_of
+from penstock.edge.sns.subscription_attributes import ENDPOINT, protocol_of, shown_endpoint
 from penstock.edge.sns.topic_attributes import is_fifo
 from penstock.edge.sqs.rules.names import QueueArn, of_arn
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.unit_of_work import await_steps
+from penstock.services.envelopes import EnvelopeSigner
 from penstock.services.messages import MessageService
 from penstock.services.queues import QueueService
-from penstock.services.topics import TopicService
+from penstock.services.topics import ChangeQueue, TopicService
 
 PAGE = 100
 _PENDING = "PendingConfirmation"
@@ -40,11 +42,13 @@ class SubscriptionActions:
         topics: TopicService,
         queues: QueueService,
         messages: MessageService,
+        signer: EnvelopeSigner,
         clock: Clock,
         dice: Dice,
     ) -> None:
         self._topics = topics
         self._messages = messages
+        self._signer = signer
         self._clock = clock
         self._queues = queues
         self._dice = dice
@@ -114,7 +118,7 @@ class SubscriptionActions:
             message_id=self._new_name(one.topic),
             now=self._clock.now(),
         )
-        await await_steps(self._messages.send_one(one.queue, draft))
+        await await_steps(self._messages.send_for_bus(one.queue, draft))
 
     async def confirm(self, call: SnsCall) -> wire.SubscribeResult:
         given: wire.ConfirmSubscriptionInput = call.input
@@ -133,12 +137,23 @@ class SubscriptionActions:
         topic, name = call.subscription()
         with suppress(TopicNotFound, SubscriptionNotFound):  # as on AWS
             found = await self._topics.subscription(topic, name)
-            if call.caller is OPENER and not subscription_attributes.ends_by_url(found.settings):
-                raise sns_error("AuthorizationError", "sign this request", status=403)
+            if call.caller is OPENER and not self._ends_by_url(call, found):
+                raise sns_error(
+                    "AuthorizationError",
+                    "sign this request, or open the UnsubscribeURL of a message",
+                    status=403,
+                )
             has_endpoint = found.settings.endpoint is not None
             if has_endpoint:
                 await await_steps(self._queues.purge(found.queue))
             await self._topics.unsubscribe(topic, name, with_queue=has_endpoint)
+
+    def _ends_by_url(self, call: SnsCall, one: Subscription) -> bool:
+        token = self._signer.unsubscribe_token(_arn(call, one))
+        given = (call.input.Token or "").encode()
+        return compare_digest(given, token.encode()) and subscription_attributes.ends_by_url(
+            one.settings
+        )
 
     async def get_attributes(self, call: SnsCall) -> wire.AttributesResult:
         one = await self._topics.subscription(*call.subscription())
@@ -166,14 +181,24 @@ class SubscriptionActions:
             topic,
             name,
             lambda settings: subscription_attributes.changed(settings, attribute, value),
+            change_queue=subscription_attributes.with_limits
+            if attribute in ("DeliveryPolicy", "RedrivePolicy")
+            else None,
         )
 
     async def list(self, call: SnsCall) -> wire.ListSubscriptionsResult:
         topic, _, name = (call.input.NextToken or "").partition(_SEPARATOR)
-        found = await self._topics.subscriptions(after=(topic, name), limit=PAGE)
-        last = found[-1] if len(found) == PAGE else None
+        after, shown = (topic, name), list[Subscription]()
+        while len(shown) < PAGE:
+            found = await self._topics.subscriptions(after=after, limit=PAGE)
+            shown += [one for one in found if sees(call.caller, one.topic)]
+            if len(found) < PAGE:
+                break
+            after = found[-1].names
+        # A token must not name a topic that the caller does not see.
+        last = shown[PAGE - 1] if len(shown) >= PAGE else None
         return wire.ListSubscriptionsResult(
-            Subscriptions=[_listed(call, one) for one in found if sees(call.caller, one.topic)],
+            Subscriptions=[_listed(call, one) for one in shown[:PAGE]],
             NextToken=None if last is None else f"{last.topic}{_SEPARATOR}{last.name}",
         )
 
@@ -209,7 +234,9 @@ class SubscriptionActions:
         if not await self._queues.exists(arn.name):
             raise invalid_parameter("RedrivePolicy: deadLetterTargetArn does not exist")
 
-    async def _change(self, topic: str, name: str, change: Change) -> None:
+    async def _change(
+        self, topic: str, name: str, change: Change, *, change_queue: ChangeQueue | None = None
+    ) -> None:
         refused: list[AwsError] = []
 
         def derive(settings: SubscriptionSettings) -> SubscriptionSettings:
@@ -219,12 +246,12 @@ class SubscriptionActions:
                 refused.append(error)
                 return settings
 
-        await self._topics.change_subscription(topic, name, derive)
+        await self._topics.change_subscription(topic, name, derive, change_queue=change_queue)
         if refused:
             raise refused[-1]
 
     def _new_name(self, topic: str) -> str:
-        """A name that cannot be guessed: who has the ARN may unsubscribe.
+        """A random name, as on AWS.
 
         A short one if its queue could not be named after the topic and a long one.
         """
@@ -264,6 +291,6 @@ def _listed(call: SnsCall, one: Subscription) -> wire.Subscription:
         SubscriptionArn=_PENDING if one.settings.is_pending else _arn(call, one),
         Owner=call.arns.account,
         Protocol=protocol_of(one),
-        Endpoint=one.settings.annotations.get(ENDPOINT, _queue_arn(call, one.queue)),
+        Endpoint=shown_endpoint(one, queue_arn=_queue_arn(call, one.queue)),
         TopicArn=call.arns.of_topic(one.topic),
     )

@@ -65,14 +65,13 @@ class TopicActions:
 
     async def list(self, call: SnsCall) -> wire.ListTopicsResult:
         after = call.input.NextToken or ""
-        found = await self._topics.page(after=after, limit=PAGE)
-        shown = [
-            wire.Topic(call.arns.of_topic(topic.name))
-            for topic in found
-            if sees(call.caller, topic.name)
-        ]
-        token = found[-1].name if len(found) == PAGE else None
-        return wire.ListTopicsResult(Topics=shown, NextToken=token)
+        shown = await await_steps(
+            self._topics.visible(lambda name: sees(call.caller, name), after=after, limit=PAGE)
+        )
+        return wire.ListTopicsResult(
+            Topics=[wire.Topic(call.arns.of_topic(topic.name)) for topic in shown],
+            NextToken=shown[-1].name if len(shown) == PAGE else None,
+        )
 
     async def get_attributes(self, call: SnsCall) -> wire.AttributesResult:
         view = await self._topics.get(call.topic())

@@ -110,6 +110,10 @@ class ConfirmSubscriptionInput(TopicInput, frozen=True):
     AuthenticateOnUnsubscribe: str | None = None
 
 
+class UnsubscribeInput(SubscriptionInput, frozen=True):
+    Token: str | None = None  # of an UnsubscribeURL; AWS's have none
+
+
 class SetSubscriptionAttributesInput(SubscriptionInput, frozen=True):
     AttributeName: str | None = None
     AttributeValue: str | None = None
