@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import base64
 
-from msgspec.structs import asdict
-
-from penstock.domain.bus.endpoint import Endpoint, queue_settings, route_of
+from penstock.domain.bus.endpoint import Endpoint, route_of
 from penstock.domain.delivery.delivery import KIND, Delivery, to_body
 from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.queue import Queue
@@ -67,7 +65,7 @@ def deliver_event(driver: PusherDriver, queue: Queue) -> None:
 
 def test_two_lanes_that_send_the_same_message_both_become_free_again(driver: PusherDriver):
     """Another node took over when the lease had expired, and released the message again."""
-    queue = driver.store_driver.queue("events", **asdict(queue_settings(None)))
+    queue = driver.queue("events")
     endpoint = Endpoint(url="http://backend/hook", concurrency=2)
     driver.routes.endpoints = {queue.queue_no: route_of(endpoint, EVENTS)}
     deliver_event(driver, queue)
