@@ -37,6 +37,7 @@ class WorkerProcess:
         return self
 
     def start_only(self) -> None:
+        assert self._process is None or self._process.poll() is not None, "it already runs"
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 self._command,

@@ -22,7 +22,7 @@ def test_jobs_continue_behind_their_steps_after_a_crash_and_a_wait(
         tmp_path / kind.kind: kind.enqueue(str(tmp_path / kind.kind), name)
         for kind in (application.fulfil, application.fulfil_async)
     }
-    make_worker(any_url, "--slots", "1").start()
+    make_worker(any_url, "--slots", "1")
 
     def all_are(state: State) -> bool:
         return all(any_app.jobs.get(sent).state is state for sent in jobs.values())
