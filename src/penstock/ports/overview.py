@@ -41,7 +41,7 @@ class OverviewStore(Protocol):
         ...
 
     def upkeep(self, *, limit: int) -> Upkeep:
-        """What vacuum has left to do; at most so many tables."""
+        """What vacuum has left to do, for a limited number of tables."""
         ...
 
 

@@ -197,6 +197,6 @@ def refused(member: Member, decision: MemberDecision, *, now: int) -> Member:
 
 
 def comes_back(member: Member) -> bool:
-    """Whether it is decided anew, now that one of its parents has come back."""
+    """Whether its state is decided again, now that one of its parents has come back."""
     is_refused = member.state in (MemberState.CANCELLED, MemberState.SKIPPED)
     return is_refused and member.reason in BY_PARENTS

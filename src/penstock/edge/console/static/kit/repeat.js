@@ -36,7 +36,7 @@ export function whileLive(view, look) {
 
 /**
  * "As of 06:12:03" with a button that calls `look` again; with `everyMs` it is also polled.
- * `look` reads the data anew and shows it.  Returns an element for the head of the page.
+ * `look` reads the data again and shows it.  Returns an element for the head of the page.
  */
 export function freshness(view, look, everyMs = null) {
   const at = h("span");
